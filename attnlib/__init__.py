@@ -1,8 +1,8 @@
 """attnlib: how attention forms in encoder-decoder networks.
 
 The public names are imported on first use, so that ``import attnlib`` and ``attnlib --help`` do not wait for
-torch. This module runs on machines that train and have nothing but numpy, torch, safetensors and jaxtyping,
-hence without a package for lazy imports.
+torch. Machines that only train have numpy, torch, safetensors and jaxtyping alone, so this module does not
+use a package for lazy imports.
 """
 
 from importlib import import_module
@@ -117,10 +117,10 @@ def __getattr__(name: str):
     if name in _SUBMODULES:
         return import_module(f"attnlib.{name}")
     if name not in _PUBLIC:
-        known = ", ".join(sorted(__all__))
-        raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {known}")
+        names = ", ".join(sorted(__all__))
+        raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {names}")
     value = getattr(import_module(_PUBLIC[name]), name)
-    globals()[name] = value  # the next time it is found at once
+    globals()[name] = value  # found at once from now on
     return value
 
 

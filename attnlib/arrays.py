@@ -1,6 +1,6 @@
-"""Arrays of any kind as tensors, where a function takes tensors."""
+"""Convert arrays of any kind to tensors, for functions that take tensors."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import signature
@@ -13,10 +13,12 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
-# What many functions take. A type checker lets callers pass whatever numpy or torch can make an array of, or
-# leave a mask out; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
+# Common annotations. A type checker lets callers pass whatever numpy or torch can convert to an array, or
+# omit a mask; in the body of a function that :func:`takes_arrays` decorates, all of these are tensors.
 if TYPE_CHECKING:
-    Array = States = Tokens = Mask = Terms = Attention = TargetMask = SourceMask = Rows = RowMask = Any
+    Array = States = Tokens = Mask = Terms = AttentionMatrices = TargetMask = SourceMask = Rows = RowMask = (
+        Any
+    )
 else:
     Array = Tensor
     # States, ids of tokens, and a mask that is True at valid positions:
@@ -25,7 +27,7 @@ else:
     Mask = Bool[Array, "batch length"] | None
     # Alignment terms, decoder's part first, or attention; and the masks of both of their sides:
     Terms = Float[Array, "3 3 batch target source"]
-    Attention = Float[Array, "batch target source"]
+    AttentionMatrices = Float[Array, "batch target source"]
     TargetMask = Bool[Array, "batch target"] | None
     SourceMask = Bool[Array, "batch source"] | None
     # Rows of any number of axes, which broadcast:
@@ -38,51 +40,58 @@ HALF = (torch.float16, torch.bfloat16)  # too coarse for products of states
 
 
 class ShowsShapes:
-    """A dataclass of tensors whose ``repr`` says what shape they have, and not which numbers.
+    """Base of dataclasses of tensors whose ``repr`` shows the shapes of tensors instead of their numbers.
 
-    What is None is left out; of things with names, such as attentions, the names are shown.
+    Fields that are None are left out; objects with names, such as attentions, are shown by their names.
     """
 
     def __repr__(self) -> str:
-        shown = []
+        entries = []
         for field in fields(cast(Any, self)):
             value = getattr(self, field.name)
             if field.repr and value is not None:
-                shown.append(f"{field.name}={_shape_or_value(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+                entries.append(f"{field.name}={_shape_or_value(value)}")
+        return f"{type(self).__name__}({', '.join(entries)})"
 
 
 def _shape_or_value(value: Any) -> str:
-    """Return the type and the shape of an array, the names of named things, or else the value.
+    """Return the dtype and shape of an array, the names of named objects, or else the value.
 
-    >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
-    ('float32 (2, 3)', '1.5', "'means'")
+    Example:
+        >>> _shape_or_value(torch.zeros(2, 3)), _shape_or_value(np.array(1.5)), _shape_or_value("means")
+        ('float32 (2, 3)', '1.5', "'means'")
+        >>> _shape_or_value({"temporal": torch.zeros(2, 3)})
+        '{temporal: float32 (2, 3)}'
     """
     if isinstance(value, Tensor | np.ndarray):
         if value.ndim == 0:
             return str(value.item())
         return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    if isinstance(value, Mapping):
+        entries = [f"{name}: {_shape_or_value(entry)}" for name, entry in value.items()]
+        return f"{{{', '.join(entries)}}}"
     if isinstance(value, tuple):
         names = [getattr(entry, "name", None) or _shape_or_value(entry) for entry in value]
         return f"({', '.join(names)})"
     if callable(value) and not is_dataclass(value):
-        return "made when asked for"
+        return "computed when needed"
     return repr(value)
 
 
 @overload
-def several(value: None) -> None: ...
+def as_tuple(value: None) -> None: ...
 
 
 @overload
-def several(value: Any) -> tuple: ...
+def as_tuple(value: Any) -> tuple: ...
 
 
-def several(value: Any) -> tuple | None:
-    """Return one thing alone, or a collection of such, as a tuple; None stays None.
+def as_tuple(value: Any) -> tuple | None:
+    """Return a single value, or a collection of values, as a tuple; None stays None.
 
-    >>> several("cross"), several(np.arange(2)), several(None)
-    (('cross',), (0, 1), None)
+    Example:
+        >>> as_tuple("cross"), as_tuple(np.arange(2)), as_tuple(None)
+        (('cross',), (0, 1), None)
     """
     if value is None:
         return None
@@ -94,13 +103,18 @@ def several(value: Any) -> tuple | None:
 
 
 def as_tensor(value: object, name: str) -> Tensor:
-    """Make a tensor of whatever numpy or torch can make an array of; return a tensor as it is.
+    """Convert whatever numpy or torch can make an array of to a tensor; return a tensor as it is.
+
+    Args:
+        value: a tensor, an array, or nested lists of numbers.
+        name: of the argument, for messages.
 
     Raises:
-        BadInput: no array can be made of it.
+        BadInput: it cannot be converted.
 
-    >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
-    [2, 1]
+    Example:
+        >>> as_tensor(np.array([1, 2], dtype=">i4")[::-1], "ids").tolist()
+        [2, 1]
     """
     if isinstance(value, Tensor):
         if value.is_meta:
@@ -114,13 +128,17 @@ def as_tensor(value: object, name: str) -> Tensor:
         return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=not shareable))
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(
-            f"{name} is {type(value).__name__}, of which no tensor can be made; give a torch.Tensor, or "
-            "numbers in an array of one shape"
+            f"{name} is {type(value).__name__}, which cannot be converted to a tensor; give a torch.Tensor, "
+            "or numbers in an array of one shape"
         ) from error
 
 
 def as_mask(value: object, name: str) -> Tensor:
-    """Make a tensor of bool.
+    """Convert to a tensor of bool.
+
+    Args:
+        value: truth values, or integers 0 and 1.
+        name: of the argument, for messages.
 
     Raises:
         BadInput: there are numbers other than the integers 0 and 1.
@@ -137,13 +155,18 @@ def as_mask(value: object, name: str) -> Tensor:
 
 
 def as_numbers(value: object, name: str) -> Tensor:
-    """Make a floating-point tensor: half precision becomes single, integers become float64.
+    """Convert to a floating-point tensor: half precision becomes single, integers become float64.
+
+    Args:
+        value: real numbers.
+        name: of the argument, for messages.
 
     Raises:
         BadInput: they are complex numbers or truth values.
 
-    >>> as_numbers([[1, 2]], "attention").dtype
-    torch.float64
+    Example:
+        >>> as_numbers([[1, 2]], "attention").dtype
+        torch.float64
     """
     numbers = as_tensor(value, name)
     if numbers.is_complex() or numbers.dtype == torch.bool:
@@ -164,7 +187,7 @@ def aligned_rows(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Te
     if mask is None:
         mask = torch.ones_like(first, dtype=torch.bool)
     shapes = f"{tuple(first.shape)} and {tuple(second.shape)} with a mask of {tuple(mask.shape)}"
-    lengths = {side.shape[-1:] for side in (first, second, mask)}
+    lengths = {tensor.shape[-1:] for tensor in (first, second, mask)}
     if len(lengths) > 1 or not first.dim():
         raise BadInput(f"rows of shapes {shapes}: all must have the same length, which comes last")
     try:
@@ -174,7 +197,11 @@ def aligned_rows(first: Tensor, second: Tensor, mask: Tensor | None) -> tuple[Te
 
 
 def as_ids(value: object, name: str) -> Tensor:
-    """Make a tensor of int64.
+    """Convert to a tensor of int64.
+
+    Args:
+        value: integers.
+        name: of the argument, for messages.
 
     Raises:
         BadInput: there are numbers that are not integers.
@@ -186,9 +213,9 @@ def as_ids(value: object, name: str) -> Tensor:
 
 
 def make_tensors_of(instance: Any) -> None:
-    """Convert each field of a frozen dataclass of tensors to what it is annotated as.
+    """Convert each field of a frozen dataclass of tensors to the type of its annotation.
 
-    A None stays where it is the default. What came as an array is copied, since its owner may fill it anew.
+    A None stays if it is the default. Arrays are copied, since their owner may change them.
     """
     for field in fields(instance):
         value = getattr(instance, field.name)
@@ -207,16 +234,20 @@ def make_tensors_of(instance: Any) -> None:
 
 
 def takes_arrays(function: Function) -> Function:
-    """Let arguments that are annotated as tensors be arrays or lists, and let masks be left out.
+    """Let arguments that are annotated as tensors be arrays or lists, and let masks be omitted.
 
-    A mask that is left out, or None, is true everywhere; its shape is read off the annotations, which name
-    the axes. Integers 0 and 1 are taken for a mask, integers become float64 where numbers are expected, and
-    half precision becomes single. Any other tensor is passed on as it was given.
+    An omitted mask, or None, is True everywhere; its shape follows from the annotations, which name the axes.
+    Integers 0 and 1 are taken as a mask, integers become float64 where numbers are expected, and half
+    precision becomes single. Any other tensor is passed on as it is.
 
-    >>> import attnlib
-    >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
-    >>> fitted.position_counts.tolist()
-    [1, 1, 1]
+    Args:
+        function: with annotations by jaxtyping.
+
+    Example:
+        >>> import attnlib
+        >>> fitted = attnlib.Components(2).update(np.ones((1, 3, 2)), [[1, 2, 3]])
+        >>> fitted.position_counts.tolist()
+        [1, 1, 1]
     """
     function_signature = signature(function)
     parameters = function_signature.parameters
@@ -229,7 +260,7 @@ def takes_arrays(function: Function) -> Function:
     def with_tensors(*positional: Any, **named: Any) -> Any:
         bound = function_signature.bind(*positional, **named)
         arguments = bound.arguments
-        sizes: dict[str, int] = {}  # of every axis that an annotation names
+        sizes: dict[str, int] = {}  # of each axis that an annotation names
         for name, annotation in arrays.items():
             if arguments.get(name) is None and name in optional:
                 continue
@@ -237,13 +268,13 @@ def takes_arrays(function: Function) -> Function:
             arguments[name] = tensor
             axes = annotation.dim_str.split()
             _require_axes(name, axes, tensor.shape)
-            # "3 3 batch target source" names the last axes of what is given
+            # An annotation such as "*rows length" names the last axes.
             sizes |= dict(zip(reversed(axes), reversed(tensor.shape), strict=False))
         device = next((value.device for value in arguments.values() if isinstance(value, Tensor)), None)
         for name, annotation in masks.items():
             axes = annotation.dim_str.split()
-            known = all(axis in sizes and not axis.startswith("*") for axis in axes)
-            if arguments.get(name) is None and known:
+            has_known_shape = all(axis in sizes and not axis.startswith("*") for axis in axes)
+            if arguments.get(name) is None and has_known_shape:
                 shape = [sizes[axis] for axis in axes]
                 arguments[name] = torch.ones(shape, dtype=torch.bool, device=device)
         return function(*bound.args, **bound.kwargs)
@@ -260,7 +291,7 @@ def _as_annotated(value: Any, name: str, annotation: Any) -> Tensor:
 
 
 def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
-    """Refuse another number of axes, or another size of an axis whose size the annotation gives."""
+    """Raise BadInput for a wrong number of axes, or a wrong size of an axis that is annotated with one."""
     if axes[0].startswith("*"):
         return
     sizes_fit = all(axis == str(size) for axis, size in zip(axes, shape, strict=False) if axis.isdecimal())
@@ -269,7 +300,7 @@ def _require_axes(name: str, axes: list[str], shape: torch.Size) -> None:
 
 
 def _tensor_annotation(annotation: Any) -> Any:
-    """Return the jaxtyping annotation of a tensor, also where it may be None; None for anything else."""
+    """Return the jaxtyping annotation of a tensor, also of an optional one; None for other annotations."""
     for candidate in (annotation, *get_args(annotation)):
         if getattr(candidate, "array_type", None) is Tensor:
             return candidate
@@ -280,32 +311,34 @@ def _tensor_annotation(annotation: Any) -> Any:
 
 
 def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
-    """Return the places of the valid positions of each row, then those of padding."""
+    """Return an order of positions in which the valid ones of each row come first, then padding."""
     return torch.argsort(~mask, dim=1, stable=True)
 
 
-def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
-    """Raise BadInput for ids and masks, by name and the source first, that do not fit each other.
+def require_tokens(ids_and_masks: dict[str, tuple[Tensor, Tensor]]) -> None:
+    """Raise BadInput for ids and masks that do not fit each other; ids at padding are arbitrary.
 
-    At padding any id may stand.
+    Args:
+        ids_and_masks: by name, the source first.
     """
-    for name, (ids, mask) in given.items():
+    for name, (ids, mask) in ids_and_masks.items():
         if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
             raise BadInput(
                 f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
                 f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool (mask.bool())"
             )
-        if not bool(mask.any(1).all()):
-            row = int(mask.any(1).int().argmin())
+        has_valid = mask.any(1)  # (batch,)
+        if not bool(has_valid.all()):
+            row = int(has_valid.int().argmin())
             raise BadInput(f"{name} row {row} is all padding: leave such samples out")
-    counts = [len(ids) for ids, _ in given.values()]
+    counts = [len(ids) for ids, _ in ids_and_masks.values()]
     if counts[0] != counts[-1]:
         raise BadInput(f"{counts[0]} sources with {counts[-1]} targets")
-    for name, (ids, mask) in given.items():
-        below = (ids < 0) & mask
-        if bool(below.any()):
-            row, place = below.nonzero()[0].tolist()
+    for name, (ids, mask) in ids_and_masks.items():
+        is_negative = (ids < 0) & mask
+        if bool(is_negative.any()):
+            row, position = is_negative.nonzero()[0].tolist()
             raise BadInput(
-                f"{name} hold {int(ids[row, place])} at valid position {place} of row {row}: ids start at 0; "
-                "a label that does not count, such as -100, is padding: say False there in the mask"
+                f"{name} hold {int(ids[row, position])} at valid position {position} of row {row}: ids start "
+                "at 0; a label that does not count, such as -100, is padding: set the mask to False there"
             )

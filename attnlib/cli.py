@@ -14,7 +14,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from attnlib import __version__
-from attnlib.errors import AttnlibError, line_of, stop_when_told
+from attnlib.errors import AttnlibError, line_of, stop_on_sigterm
 from attnlib.options import AlignOptions, AnalyseOptions
 
 BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
         Args:
             ctx: of click.
         """
-        stop_when_told()
+        stop_on_sigterm()
         try:
             return super().invoke(ctx)
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Names of earlier releases, which say what has taken their place; they go with the next one."""
+"""Names of earlier releases, which warn and name their replacements; the next release removes them."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -13,33 +13,41 @@ if TYPE_CHECKING:
 
 
 def GrowingComponents(width: int, method: "Method" = "means") -> "Components":
-    """Return :class:`attnlib.Components`, which grow by themselves now."""
+    """Return :class:`attnlib.Components`, the replacement of this name: they grow by themselves.
+
+    Args:
+        width: of the states.
+        method: of the components.
+
+    Returns:
+        empty components.
+    """
     from attnlib.decomposition.components import Components
 
     _warn("GrowingComponents is deprecated: attnlib.Components(width) grows by itself")
     return Components(width, method)
 
 
-class _MadeATrace(type):
-    """Whatever was made as a ModelPass is a trace."""
+class _AcceptsTraces(type):
+    """The type of a class whose instances are traces."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Trace)
 
 
-class ModelPass(metaclass=_MadeATrace):
-    """The former name of :class:`attnlib.Trace`, which makes a validated one of the former arguments."""
+class ModelPass(metaclass=_AcceptsTraces):
+    """Make a validated :class:`attnlib.Trace`, the replacement of this name, from the former arguments."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Trace:
-        """Return a validated trace of the arguments, the first ten of them by place or by name."""
+        """Return a validated trace; the first ten arguments may be given by position or by name."""
         _warn("ModelPass is deprecated: it is attnlib.Trace, whose attended are attentions")
         names = (
             "source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask", "attended",
             "ignored_source", "ignored_target", "lexical_probe", "predicts",
         )  # fmt: skip
-        given = dict(zip(names, arguments, strict=False)) | options
-        given["attentions"] = tuple(given.pop("attended", ()))
-        trace = Trace(**given)
+        values = dict(zip(names, arguments, strict=False)) | options
+        values["attentions"] = tuple(values.pop("attended", ()))
+        trace = Trace(**values)
         trace.check_tensors()
         return trace.padded_right()
 
@@ -50,7 +58,13 @@ class ModelPass(metaclass=_MadeATrace):
         mask: Bool[Tensor, "batch length"],
         attended: tuple[Attention, ...],
     ) -> Trace:
-        """Return :meth:`attnlib.Trace.of_one_sequence`."""
+        """Return :meth:`attnlib.Trace.of_one_sequence`, the replacement of this method.
+
+        Args:
+            tokens: the sequences, padded at the right.
+            mask: True at valid positions.
+            attended: the self-attentions that were recorded.
+        """
         _warn("ModelPass is deprecated: it is attnlib.Trace, with Trace.of_one_sequence")
         return Trace.of_one_sequence(tokens, mask, attended)
 
@@ -63,13 +77,13 @@ def Attended(*arguments: Any, **options: Any) -> Attention:
         "scale", "position_bias", "query_rotation", "key_rotation", "attention", "causal", "window",
         "precision",
     )  # fmt: skip
-    given = dict(zip(names, arguments, strict=False)) | options
-    given["maps"] = (given.pop("query_map"), given.pop("key_map"))
-    return Attention(given.pop("kind"), given.pop("layer"), **given)
+    values = dict(zip(names, arguments, strict=False)) | options
+    values["maps"] = (values.pop("query_map"), values.pop("key_map"))
+    return Attention(values.pop("kind"), values.pop("layer"), **values)
 
 
 def former_trace(module: str, former: tuple[str, ...], name: str) -> type[Trace]:
-    """Return :class:`attnlib.Trace` for a former class of a module; AttributeError for any other name."""
+    """Return :class:`attnlib.Trace` for a former class of a module; raise AttributeError for other names."""
     if name not in former:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     _warn(f"{module}.{name} is deprecated: every network returns an attnlib.Trace")

@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each says what was given, what was expected, and the way out."""
+"""The errors that a user can meet: each message says what was given, what was expected, and what to do."""
 
 import errno
 import os
@@ -7,6 +7,8 @@ import signal
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
+
+MOST_NAMES = 30  # that a message lists
 
 
 class AttnlibError(Exception):
@@ -18,10 +20,16 @@ class BadInput(AttnlibError, ValueError):
 
 
 class UnknownName(BadInput):
-    """A name that is not one of the known ones; the message offers the nearest.
+    """A name that is not one of the known names; the message offers the most similar one.
 
-    >>> str(UnknownName("task", "one_to_won", ["one_to_one", "scan"]))
-    "no task 'one_to_won'; did you mean 'one_to_one'? Known: one_to_one, scan"
+    Args:
+        kind: of thing that has such names, such as "task".
+        name: the unknown name.
+        options: the known names.
+
+    Example:
+        >>> str(UnknownName("task", "one_to_won", ["one_to_one", "scan"]))
+        "no task 'one_to_won'; did you mean 'one_to_one'? Known: one_to_one, scan"
     """
 
     def __init__(self, kind: str, name: str, options: Iterable[str]):
@@ -29,11 +37,15 @@ class UnknownName(BadInput):
         super().__init__(kind, name, self.options)
 
     def __str__(self) -> str:
-        """The message, made when it is read: near names take long, and most such errors are caught."""
-        near = get_close_matches(self.name, self.options, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        more = f", … ({len(self.options)} in all)" if len(self.options) > 30 else ""
-        return f"no {self.kind} {self.name!r}{hint} Known: {', '.join(self.options[:30])}{more}"
+        """Return the message; it is made only when it is read, because a search for similar names is slow."""
+        similar = get_close_matches(self.name, self.options, n=1, cutoff=0.5)
+        hint = "."
+        if similar:
+            hint = f"; did you mean {similar[0]!r}?"
+        listed = ", ".join(self.options[:MOST_NAMES])
+        if len(self.options) > MOST_NAMES:
+            listed += f", … ({len(self.options)} in all)"
+        return f"no {self.kind} {self.name!r}{hint} Known: {listed}"
 
 
 class DataUnavailable(AttnlibError):
@@ -41,35 +53,48 @@ class DataUnavailable(AttnlibError):
 
 
 class CorruptFile(AttnlibError):
-    """A file whose content is not what its checksum says."""
+    """A file whose content does not agree with its checksum or its format."""
 
 
 class Altered(CorruptFile):
-    """A file that attnlib wrote itself, and that is not as it was written."""
+    """A file that attnlib wrote and that has been altered since."""
 
 
 class NotMeasured(AttnlibError):
-    """A number that only training could give, where training was not asked for."""
+    """A number that only training could provide, where training was not requested."""
 
 
 class TrainingDiverged(AttnlibError):
-    """A loss that is not finite; names the step, the seed and the setting."""
+    """A loss that is not finite; the message names the step, the seed and the setting."""
 
 
-def check_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Raise UnknownName where a name is none of the known ones."""
-    if name not in known:
-        raise UnknownName(kind, name, known)
+def check_known(kind: str, name: str, options: Collection[str]) -> None:
+    """Raise UnknownName if a name is not one of the options.
+
+    Args:
+        kind: of thing that has such names, such as "task".
+        name: to check.
+        options: the known names.
+    """
+    if name not in options:
+        raise UnknownName(kind, name, options)
 
 
 def check_at_least(least: int, settings: object, *names: str) -> None:
-    """Raise BadInput where one of some settings is smaller; for ``__post_init__``."""
+    """Raise BadInput if a setting is smaller than allowed; for use in ``__post_init__``.
+
+    Args:
+        least: smallest value allowed.
+        settings: an object with the settings as attributes.
+        *names: of the settings to check.
+    """
     for name in names:
-        if getattr(settings, name) < least:
-            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")
+        value = getattr(settings, name)
+        if value < least:
+            raise BadInput(f"{name} is {value}; it must be at least {least}")
 
 
-# What ends a command: our own errors, the machine's refusals, and whoever stops it.
+# Ends of a command: errors of this library, refusals by the operating system, and signals.
 
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}
@@ -78,40 +103,53 @@ NO_MEMORY = ("DefaultCPUAllocator", "out of memory", "std::bad_alloc")
 
 
 def refusal(error: BaseException) -> int | None:
-    """The number of a refusal by the machine, such as a full disk; None for any other error."""
-    found = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors has it
-    number = getattr(error, "errno", None) or (int(found[1]) if found else None)
+    """Return the number of a refusal by the operating system, such as a full disk; None for other errors."""
+    number = getattr(error, "errno", None)
+    if not number:
+        match = re.search(r"\(os error (\d+)\)", str(error))  # in a message of safetensors
+        number = int(match[1]) if match else None
     return number if number in REFUSED else None
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was told to end (SIGTERM), and tidies up as after Ctrl-C."""
+    """The process received SIGTERM, and cleans up as after Ctrl-C."""
 
 
-def stop_when_told() -> None:
-    """From now on SIGTERM ends this process by :class:`Stopped`."""
+def stop_on_sigterm() -> None:
+    """Raise :class:`Stopped` in this process when it receives SIGTERM."""
 
     def stop(*_: object) -> None:
         raise Stopped
 
-    with suppress(ValueError):  # only the main thread may say so
+    with suppress(ValueError):  # only the main thread may set a handler
         signal.signal(signal.SIGTERM, stop)
 
 
 def line_of(error: BaseException) -> tuple[str, int] | None:
-    """An error in one line, and the exit code; None for a mistake of the code, which needs its traceback.
+    """Return an error in one line, and the exit code; None for a bug, which needs its traceback.
 
-    >>> line_of(Stopped())
-    ('stopped; what was finished is kept, and the same command goes on from there', 143)
+    Example:
+        >>> line_of(Stopped())
+        ('stopped; what was finished is kept, and the same command goes on from there', 143)
     """
     if isinstance(error, AttnlibError):
         return f"error: {error}", 2
     if isinstance(error, KeyboardInterrupt):
         return f"stopped; {GOES_ON}", 143 if isinstance(error, Stopped) else 130
-    if (number := refusal(error)) is not None:
-        where = f": {name}" if (name := getattr(error, "filename", None)) else ""
-        return f"error: {os.strerror(number)}{where}; {GOES_ON}", 2
-    memory = isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
-    if memory or isinstance(error, MemoryError):
+    number = refusal(error)
+    if number is not None:
+        reason = os.strerror(number)
+        filename = getattr(error, "filename", None)
+        if filename:
+            reason = f"{reason}: {filename}"
+        return f"error: {reason}; {GOES_ON}", 2
+    if _is_out_of_memory(error):
         return f"error: out of memory; {GOES_ON}: choose smaller sizes", 2
     return None
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    message = str(error)
+    return isinstance(error, RuntimeError) and any(words in message for words in NO_MEMORY)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, in folders that one process at a time writes to."""
+"""Write files atomically, in folders that one process at a time writes to."""
 
 import json
 import os
@@ -19,13 +19,19 @@ POSIX = os.name == "posix"  # elsewhere a file that is open cannot be renamed
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path``; replaces it when the block ends well, vanishes when it does not.
+    """Yield a temporary path that replaces ``path`` when the block ends, and is deleted if it raises.
 
-    The file keeps the permissions that it had; a new one has those that the umask leaves.
-    The temporary is locked while it is written; one whose writer is dead goes when its file is next written.
+    The file keeps its permissions; a new file has those that the umask leaves. The temporary file is locked
+    while it is written; a temporary file of a dead process is deleted when its file is next written.
+
+    Args:
+        path: of the file to write; its folder is made if it does not exist.
+
+    Yields:
+        the path to write to.
 
     Raises:
-        BadInput: it cannot be written, for want of permission or of room; what was there is untouched.
+        BadInput: permission or room is missing; an existing file is unchanged.
     """
     path = Path(path)
     try:
@@ -44,11 +50,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
         sync_folder(path.parent)
     except Exception as error:
-        if (number := refusal(error)) is None:
+        number = refusal(error)
+        if number is None:
             raise
-        way_out = "make room" if number in NO_ROOM else "choose a folder you may write to"
+        way_out = "choose a folder you may write to"
+        if number in NO_ROOM:
+            way_out = "make room"
         raise BadInput(
-            f"cannot write {path}: {os.strerror(number)}; what was there before is untouched: {way_out}, and "
+            f"cannot write {path}: {os.strerror(number)}; what was there before is unchanged: {way_out}, and "
             "give the same command again"
         ) from error
     finally:
@@ -58,12 +67,13 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def _locked_temporary(path: Path) -> tuple[Path, int, int]:
-    """Create a temporary file beside a path, and lock it.
+    """Create a temporary file in the folder of a path, and lock it.
 
-    Between the two another process may take it for a dead writer's and delete it; then a new one is made.
+    Between these steps another process may take it for the file of a dead process, and delete it; then
+    another one is created.
 
     Returns:
-        its path, its descriptor, and the mode that the file is to have in the end.
+        its path, its descriptor, and the mode that the file gets in the end.
     """
     while True:
         temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
@@ -75,33 +85,31 @@ def _locked_temporary(path: Path) -> tuple[Path, int, int]:
 
 
 def _lock_new_file(handle: int) -> bool:
-    """Lock a file that was just created; False where another process has locked or deleted it meanwhile."""
+    """Lock a file that was just created; return False if another process has locked or deleted it."""
     try:
         is_locked = lock_descriptor(handle, blocking=False)
-    except OSError:  # some network folders have no locks, and nothing there is swept
+    except OSError:  # network folders without locks exist; nothing is deleted there
         return True
     return is_locked and os.fstat(handle).st_nlink > 0
 
 
 def _created(temporary: Path, like: Path) -> tuple[int, int]:
-    """Create a file with the permissions of another, or else those of any new file.
+    """Create a file with the permissions of another file, or of a new file if that does not exist.
 
     Returns:
-        its descriptor, and the mode that it is to have in the end; meanwhile its owner may write it.
+        its descriptor, and the mode that it gets in the end; until then its owner may write it.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     try:
         mode = stat.S_IMODE(like.stat().st_mode)
     except FileNotFoundError:
-        mode = None
-    asked = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, asked)
-    if mode is None:
-        mode = stat.S_IMODE(temporary.stat().st_mode)
-    return handle, mode
+        handle = os.open(temporary, flags, 0o666)
+        return handle, stat.S_IMODE(temporary.stat().st_mode)
+    return os.open(temporary, flags, mode | stat.S_IRUSR | stat.S_IWUSR), mode
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to disk; otherwise a power cut may lose a file that was renamed."""
+    """Flush the directory entries of a folder to disk; otherwise a power cut may undo a rename."""
     with suppress(OSError):  # Windows and some network folders cannot
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -112,22 +120,21 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> Iterator[int]:
-    """Hold the lock of a folder, and delete the temporary files that dead processes left in it.
+    """Hold the lock of a folder, and delete the temporary files of dead processes in it.
 
-    The lock ends with the last process that holds it, killed or not. The file says who holds it: see
-    :func:`holder`.
+    The lock ends with the last process that holds it, even if that is killed. The lock file names its holder,
+    see :func:`holder`.
 
     Args:
         folder: made if it does not exist.
-        name: of the lock's file; a folder may have several locks.
-        wait: until the lock is free; by default a lock that is held is refused at once.
+        name: of the lock file; a folder may have several locks.
+        wait: whether to wait until the lock is free; by default BadInput is raised at once.
 
     Yields:
-        The file descriptor, which a child process may inherit and hold further.
+        the file descriptor; a child process that inherits it goes on holding the lock.
 
     Raises:
-        BadInput: another process holds the lock, and the message says which, since when; or the folder cannot
-            be written.
+        BadInput: another process holds the lock, which the message names; or the folder cannot be written.
     """
     folder = Path(folder)
     try:
@@ -150,21 +157,25 @@ def locked(folder: str | Path, name: str = ".lock", *, wait: bool = False) -> It
 
 
 def record_holder(handle: int, pid: int) -> None:
-    """Write into a lock which process holds it, from now on."""
-    with suppress(OSError):  # a full disk: the lock holds all the same
+    """Write into a lock file which process holds the lock, and since when."""
+    with suppress(OSError):  # on a full disk; the lock is held nevertheless
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {pid}, since {time.strftime('%Y-%m-%d %H:%M:%S')}".encode(), 0)
 
 
 def holder(folder: Path, name: str = ".lock") -> str:
-    """Who holds, or held last, the lock of a folder: ``process 4711, since 2026-11-25 03:04:05``."""
+    """Return who holds, or last held, the lock of a folder: ``process 4711, since 2026-11-25 03:04:05``."""
     return (folder / name).read_text(encoding="utf-8", errors="replace") or "another process"
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Delete the temporary files of killed processes in a folder, or those of one file.
+    """Delete the temporary files of killed processes in a folder.
 
-    A temporary file that is still locked has a living writer and stays.
+    A temporary file that is still locked belongs to a running process, and stays.
+
+    Args:
+        folder: to look in.
+        name: of a file, to delete only its temporary files.
     """
     for path in folder.glob(f".{escape(name)}*.tmp"):
         with suppress(OSError), path.open("rb") as temporary:  # another process may sweep as well
@@ -173,7 +184,7 @@ def sweep(folder: Path, name: str = "") -> None:
 
 
 def require_plain(path: str | Path) -> None:
-    """Raise CorruptFile where what is there is no file: a pipe without a writer would be read for ever."""
+    """Raise CorruptFile if a path exists and is not a regular file; reading a pipe could block for ever."""
     if Path(path).exists() and not Path(path).is_file():
         raise CorruptFile(f"{path} is a folder, a pipe or a device; expected a file")
 

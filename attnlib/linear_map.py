@@ -1,8 +1,8 @@
-"""The projections of the heads of an attention, and rotations by position: all that is linear in a state.
+"""Linear maps of states: the projections of the heads of an attention, and rotations by position.
 
-A projection is a :class:`LinearMap`, x ↦ W x + b in every head. Since it is linear, parts that sum to a state
-are mapped to parts that sum to its query or its key; the bias is the same for all tokens. A :class:`Rotary`
-turns queries and keys by their positions, and is applied to every part.
+A projection is a :class:`LinearMap`, x ↦ W x + b in every head. As it is linear, parts that sum to a state
+are mapped to parts that sum to its query or key; the bias is the same for all tokens. A :class:`Rotary`
+rotates queries and keys by their positions, and is applied to every part.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
-# A linear map of every position by itself, (*batch, length, width) → the same, such as :class:`Rotary`.
+# A linear map that each position has for itself, (*batch, length, width) → the same, such as :class:`Rotary`.
 Rotation = Callable[[Tensor], Tensor]
 
 
 def single(tensor: Tensor) -> Tensor:
-    """Return a tensor in float32 at least: half precision is not computed with."""
+    """Return a tensor in float32 at least, because half precision is too coarse to compute with."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
@@ -29,16 +29,17 @@ class LinearMap(ShowsShapes):
     """x ↦ W x + b in every head.
 
     Attributes:
-        weight: W of every head.
-        bias: b of every head; None where there is none.
-        identity: whether the weight is known to change nothing, so that nothing is multiplied with it.
+        weight: W of every head, (heads, head_width, width).
+        bias: b of every head, (heads, head_width); None if there is none.
+        identity: whether the weight is known to be the identity, so that the product can be left out.
 
     Raises:
-        BadInput: a weight or a bias of other axes.
+        BadInput: a weight or a bias of another shape.
 
-    >>> both = LinearMap(torch.tensor([[[1.0, 2.0]], [[0.0, 1.0]]]), torch.tensor([[3.0], [0.0]]))
-    >>> both(torch.tensor([[[10.0, 1.0]]])).flatten().tolist()
-    [15.0, 1.0]
+    Example:
+        >>> both = LinearMap(torch.tensor([[[1.0, 2.0]], [[0.0, 1.0]]]), torch.tensor([[3.0], [0.0]]))
+        >>> both(torch.tensor([[[10.0, 1.0]]])).flatten().tolist()
+        [15.0, 1.0]
     """
 
     weight: Float[Tensor, "heads head_width width"]
@@ -46,27 +47,37 @@ class LinearMap(ShowsShapes):
     identity: bool = False
 
     def __post_init__(self) -> None:
-        weight = self.weight.shape
-        bias = None if self.bias is None else self.bias.shape
-        if len(weight) != 3 or bias not in (None, weight[:2]):
+        weight_shape = tuple(self.weight.shape)
+        bias_shape = None if self.bias is None else tuple(self.bias.shape)
+        if len(weight_shape) != 3 or bias_shape not in (None, weight_shape[:2]):
             raise BadInput(
-                f"weight of shape {tuple(weight)}, bias of {None if bias is None else tuple(bias)}; expected "
-                "(heads, head width, width) and (heads, head width)"
+                f"weight of shape {weight_shape}, bias of {bias_shape}; expected (heads, head width, width) "
+                "and (heads, head width)"
             )
 
     @classmethod
     def of(cls, projection: nn.Linear, heads: int) -> "LinearMap":
-        """Return the rows of a projection, dealt out among the heads in order; float32 at least."""
+        """Return the map whose heads share the rows of a projection in order, in float32 at least.
+
+        Args:
+            projection: whose output features belong to the heads, one head after the other.
+            heads: number of heads.
+        """
         return cls.of_rows(projection.weight, projection.bias, heads)
 
     @classmethod
     def of_rows(
         cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, " rows"] | None, heads: int
     ) -> "LinearMap":
-        """Return the rows of one projection, dealt out among the heads in order; float32 at least.
+        """Return the map whose heads share the rows of a weight in order, in float32 at least.
+
+        Args:
+            weight: of all heads, one after the other.
+            bias: of all heads; None if there is none.
+            heads: number of heads.
 
         Raises:
-            BadInput: the heads do not divide the rows.
+            BadInput: the number of rows is not a multiple of the number of heads.
         """
         if len(weight) % heads:
             raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
@@ -77,10 +88,13 @@ class LinearMap(ShowsShapes):
 
     @classmethod
     def none(cls, states: Float[Tensor, "batch length width"]) -> "LinearMap":
-        """Return the map of one head that compares states as they are.
+        """Return the identity map of a single head, for scores that compare states as they are.
+
+        Args:
+            states: whose width, dtype and device the map gets.
 
         Raises:
-            BadInput: states of other axes.
+            BadInput: states that are not (batch, length, width).
         """
         if states.dim() != 3:
             raise BadInput(f"states of shape {tuple(states.shape)}; expected (batch, length, width)")
@@ -88,10 +102,15 @@ class LinearMap(ShowsShapes):
         return cls(identity[None], identity=True)
 
     def of_heads(self, heads: list[int]) -> "LinearMap":
-        """Return the map of some heads, in this order."""
+        """Return the map of the given heads, in their order.
+
+        Args:
+            heads: numbers of the heads, from 0.
+        """
         if heads == list(range(self.heads)):
             return self
-        return LinearMap(self.weight[heads], None if self.bias is None else self.bias[heads], self.identity)
+        bias = None if self.bias is None else self.bias[heads]
+        return LinearMap(self.weight[heads], bias, self.identity)
 
     def to(self, device: torch.device | str) -> "LinearMap":
         """Return the map on another device."""
@@ -100,20 +119,26 @@ class LinearMap(ShowsShapes):
 
     @property
     def heads(self) -> int:
-        """How many heads it maps to."""
+        """Number of heads."""
         return self.weight.shape[0]
 
     def __call__(
         self, states: Float[Tensor, "batch length width"]
     ) -> Float[Tensor, "batch heads length head_width"]:
         """Return W x + b in every head."""
-        mapped = self.without_bias(states).transpose(0, 1)
-        return mapped if self.bias is None else mapped + self.bias[:, None]
+        mapped = self.without_bias(states).transpose(0, 1)  # (batch, heads, length, head_width)
+        if self.bias is not None:
+            mapped = mapped + self.bias[:, None]
+        return mapped
 
     def without_bias(
         self, states: Float[Tensor, "*batch length width"]
     ) -> Float[Tensor, "heads *batch length head_width"]:
-        """Return W x in every head, the heads first."""
+        """Return W x in every head, the heads first.
+
+        Args:
+            states: any number of axes may come before length and width.
+        """
         if self.identity:
             return states[None]
         rows = states @ self.weight.flatten(0, 1).T  # (*batch, length, heads · head_width)
@@ -123,7 +148,7 @@ class LinearMap(ShowsShapes):
 def compared_as_they_are(
     queries: Float[Tensor, "batch target width"], keys: Float[Tensor, "batch source width"]
 ) -> tuple[LinearMap, LinearMap]:
-    """Return the maps of one head that compares both states as they are."""
+    """Return the maps of queries and keys for a single head that compares states as they are."""
     return LinearMap.none(queries), LinearMap.none(keys)
 
 
@@ -131,12 +156,18 @@ def compared_as_they_are(
 class Rotary(ShowsShapes):
     """Rotation of pairs of coordinates, ``x cos + turned(x) sin`` (Su et al. 2021, equation 34).
 
-    Tables that are narrower than the states rotate their first coordinates; the others stay as they are.
+    If the tables are narrower than the states, the first coordinates are rotated and the others are
+    unchanged.
 
     Attributes:
-        cos, sin: of the angle of every position and coordinate.
-        interleaved: whether a pair is two neighbours, as in the paper, or a coordinate of the first half and
-            one of the second, as in most implementations.
+        cos, sin: of the angle of each position and coordinate, (length, rotated).
+        interleaved: whether the two coordinates of a pair are neighbours, as in the paper, or one is in the
+            first half and the other in the second half, as in most implementations.
+
+    Example:
+        >>> quarter_turn = Rotary(cos=torch.zeros(1, 2), sin=torch.ones(1, 2))
+        >>> quarter_turn(torch.tensor([[3.0, 4.0]])).tolist()
+        [[-4.0, 3.0]]
     """
 
     cos: Float[Tensor, "length rotated"]
@@ -158,8 +189,10 @@ class Rotary(ShowsShapes):
     def _rotate(
         self, states: Float[Tensor, "*batch length rotated"]
     ) -> Float[Tensor, "*batch length rotated"]:
+        """Rotate all coordinates: (x, y) of a pair turned by a right angle is (−y, x)."""
         if self.interleaved:
-            turned = torch.stack([-states[..., 1::2], states[..., ::2]], dim=-1).flatten(-2)
+            first, second = states[..., ::2], states[..., 1::2]
+            turned = torch.stack([-second, first], dim=-1).flatten(-2)
         else:
             first, second = states.chunk(2, dim=-1)
             turned = torch.cat([-second, first], dim=-1)

@@ -1,4 +1,4 @@
-"""Packages that only some functions need, imported where they are used."""
+"""Import optional packages where they are used."""
 
 from importlib import import_module
 from types import ModuleType
@@ -9,17 +9,21 @@ _RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
 
 
 def library(name: str) -> ModuleType:
-    """Import a package, or a module of one, that an extra of attnlib brings.
+    """Import a package, or one of its modules, that an extra of attnlib installs.
+
+    Args:
+        name: of the package or module.
 
     Raises:
-        BadInput: the package is not installed; the message has the command that installs it.
+        BadInput: the package is not installed; the message says how to install it.
 
-    >>> library("pandas").DataFrame({"part": ["temporal"]}).shape
-    (1, 1)
+    Example:
+        >>> library("pandas").DataFrame({"part": ["temporal"]}).shape
+        (1, 1)
     """
     package = name.partition(".")[0]
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         command = f"pip install '{package}{_RANGES[package]}'"
-        raise BadInput(f"{package} is not installed, which this needs: {command}") from error
+        raise BadInput(f"this needs {package}, which is not installed: {command}") from error

@@ -1,6 +1,6 @@
 """The options of ``attnlib analyse`` and ``attnlib align``: names, types, defaults, help.
 
-Nothing heavy is imported at the top, so that ``--help`` answers at once.
+No large package is imported at the top, so that ``--help`` responds at once.
 """
 
 from collections.abc import Callable
@@ -15,28 +15,28 @@ from attnlib.errors import BadInput, check_known
 
 Stage = Literal["fit", "judge", "report", "all"]
 
-# Names of options, by what they are about.
+# Names of options, by topic.
 TEXT_OPTIONS = ("source_language", "target_language", "prefix")
 PASS_OPTIONS = ("kinds", "layers", "ignore_special")
 BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate")
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
-CALL_OPTIONS = ("out", "threads", "shard", "stage")  # on which no number depends
+CALL_OPTIONS = ("out", "threads", "shard", "stage")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
 
 
-def _as_given(value: object) -> object:
+def _unparsed(value: object) -> object:
     return value
 
 
-listed = partial(Option, parser=_as_given, metavar="<str>")  # read when all options are known
+listed = partial(Option, parser=_unparsed, metavar="<str>")  # parsed by AnalyseOptions
 
 
 @dataclass(frozen=True)
 class AnalyseOptions:
-    """What to analyse and how.
+    """The options of an analysis; each is described by its help text.
 
     Raises:
-        BadInput: options that do not go together, or a value that is none of an option's.
+        BadInput: options that cannot be combined, or an unknown value of an option.
     """
 
     out: Annotated[Path, Option(help="Folder of the report; a run that was cut short goes on there.")]
@@ -120,13 +120,13 @@ class AnalyseOptions:
             )
 
     def _read_lists(self) -> None:
-        """Read kinds, layers and heads, which are texts on the command line."""
-        from attnlib.arrays import several
+        """Parse kinds, layers and heads, which are texts on the command line."""
+        from attnlib.arrays import as_tuple
 
         readers: dict[str, Callable[[str], tuple]] = {"kinds": words, "layers": numbers, "heads": numbers}
         for name, read in readers.items():
-            given = getattr(self, name)
-            values = read(given) if isinstance(given, str) else several(given)
+            value = getattr(self, name)
+            values = read(value) if isinstance(value, str) else as_tuple(value)
             object.__setattr__(self, name, values)
 
     def _check_names(self) -> None:
@@ -139,24 +139,24 @@ class AnalyseOptions:
             check_known("kind of attention", kind, get_args(AttentionKind))
 
     def _check_what_is_analysed(self) -> None:
-        """Raise BadInput unless a model and a text are given, or traces and nothing about a model."""
+        """Raise BadInput unless the options name a model and a text, or traces without options of a model."""
         if self.traces is None:
             if self.model is None or self.source is None:
                 raise BadInput(_WHAT_TO_GIVE)
             return
-        of_a_text = (self.model, self.source, self.target)
-        if self.generate or any(given is not None for given in of_a_text):
+        names_a_text = any(value is not None for value in (self.model, self.source, self.target))
+        if self.generate or names_a_text:
             raise BadInput(_WHAT_TO_GIVE)
         if self.words:
             raise BadInput("--words joins the pieces of a tokenizer, and --traces have none: leave it out")
         defaults = {field.name: field.default for field in fields(self)}
-        given = [name for name in MODEL_OPTIONS if getattr(self, name) != defaults[name]]
-        if given:
-            flags = ", ".join(flag_of(name) for name in given)
+        changed = [name for name in MODEL_OPTIONS if getattr(self, name) != defaults[name]]
+        if changed:
+            flags = ", ".join(flag_of(name) for name in changed)
             raise BadInput(f"{flags} cannot be combined with --traces, which are analysed as they are")
 
     def settings(self, *names: str) -> dict[str, Any]:
-        """Return the values of some options, by name."""
+        """Return the values of the named options, by name."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -240,31 +240,34 @@ _WHAT_TO_GIVE = "give --model, --source and --target, or --generate for it; or -
 
 
 def flag_of(name: str) -> str:
-    """Return an option as the command line has it.
+    """Return the name of an option on the command line.
 
-    >>> flag_of("batch_size")
-    '--batch-size'
+    Example:
+        >>> flag_of("batch_size")
+        '--batch-size'
     """
     return f"--{name.replace('_', '-')}"
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return words as the command line has them.
+    """Parse a list of words of the command line.
 
-    >>> words("cross, encoder_self")
-    ('cross', 'encoder_self')
+    Example:
+        >>> words("cross, encoder_self")
+        ('cross', 'encoder_self')
     """
     return tuple(word.strip() for word in text.split(","))
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Return numbers and ranges as the command line has them.
+    """Parse a list of numbers and ranges of the command line.
 
     Raises:
-        BadInput: anything else.
+        BadInput: the text is not such a list.
 
-    >>> numbers("0,4-6")
-    (0, 4, 5, 6)
+    Example:
+        >>> numbers("0,4-6")
+        (0, 4, 5, 6)
     """
     values: list[int] = []
     for word in text.split(","):
@@ -272,6 +275,6 @@ def numbers(text: str) -> tuple[int, ...]:
         if not dash:
             last = first
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-            raise BadInput(f"{text!r} are no numbers; write them as in 0,4-6")
+            raise BadInput(f"{text!r} is not a list of numbers; write it as in 0,4-6")
         values += range(int(first), int(last) + 1)
     return tuple(dict.fromkeys(values))

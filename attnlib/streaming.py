@@ -1,4 +1,4 @@
-"""Sums over a corpus that is read batch by batch, in parts that add up to the whole."""
+"""Sums over a corpus that is read batch by batch, or in parts that are merged to the whole."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,25 +14,29 @@ from attnlib.errors import BadInput
 class StreamingSums:
     """Base of sums that are updated with batches, merged over parts of a corpus, and saved.
 
-    ``SUMS`` names the attributes that are summed: numbers, tensors, counters, sets, dataclasses with ``+``,
-    other streaming sums, and dictionaries of these by name. A subclass has ``settings``, the arguments that
-    make an empty one of its kind, and for dictionaries of streaming sums ``empty_entry``.
+    Attributes:
+        SUMS: names of the attributes that are summed: numbers, tensors, counters, sets, dataclasses with
+            ``+``, other streaming sums, and dictionaries of these by name.
 
-    >>> class Mean(StreamingSums):
-    ...     SUMS = ("total", "count")
-    ...
-    ...     def __init__(self):
-    ...         self.total, self.count = 0.0, 0
-    ...
-    ...     def update(self, numbers):
-    ...         self.total += sum(numbers)
-    ...         self.count += len(numbers)
-    ...         return self
-    >>> whole = Mean().update([1, 2]) + Mean().update([3])
-    >>> whole.state_dict()
-    {'total': 6.0, 'count': 3}
-    >>> Mean().load_state_dict(whole.state_dict()).count
-    3
+    A subclass defines ``settings``, the arguments that make empty sums of its kind, and, if it sums a
+    dictionary of streaming sums, ``empty_entry``.
+
+    Example:
+        >>> class Mean(StreamingSums):
+        ...     SUMS = ("total", "count")
+        ...
+        ...     def __init__(self):
+        ...         self.total, self.count = 0.0, 0
+        ...
+        ...     def update(self, numbers):
+        ...         self.total += sum(numbers)
+        ...         self.count += len(numbers)
+        ...         return self
+        >>> whole = Mean().update([1, 2]) + Mean().update([3])
+        >>> whole.state_dict()
+        {'total': 6.0, 'count': 3}
+        >>> Mean().load_state_dict(whole.state_dict()).count
+        3
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ()
@@ -42,19 +46,26 @@ class StreamingSums:
         return {}
 
     def empty(self) -> Self:
-        """Return sums of nothing that can be merged with these."""
+        """Return empty sums that can be merged with these."""
         return type(self)(**self.settings())
 
     def empty_entry(self, table: str, state: dict) -> Any:
-        """Return the empty sums that a state of one entry of a dictionary is loaded into.
+        """Return empty sums into which the state of an entry of a dictionary is loaded.
+
+        Args:
+            table: name of the attribute that is a dictionary.
+            state: of the entry.
 
         Raises:
-            TypeError: a class that sums a dictionary and does not say how its entries begin.
+            TypeError: a subclass sums a dictionary without defining this method.
         """
         raise TypeError(f"{type(self).__name__} has {table} among its SUMS and no empty_entry for it")
 
     def merge(self, other: Self) -> Self:
-        """Return new sums of both parts; the arguments stay as they are, whatever is added to the result.
+        """Return new sums of both parts, which share no memory with their addends.
+
+        Args:
+            other: sums with the same settings.
 
         Raises:
             BadInput: the two have different settings.
@@ -69,11 +80,15 @@ class StreamingSums:
         return self.merge(other)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that was summed: tensors, and what JSON can hold."""
+        """Return all sums, as tensors and as values that JSON can hold."""
         return {name: _state_of(getattr(self, name)) for name in self.SUMS}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
-        """Take over what :meth:`state_dict` returned, in place of all that was summed here."""
+        """Replace all sums by those that :meth:`state_dict` returned, and return these sums.
+
+        Args:
+            state: of sums with the same settings.
+        """
         for name in self.SUMS:
             setattr(self, name, self._loaded(name, state[name]))
         return self
@@ -90,8 +105,8 @@ class StreamingSums:
             return type(value)(**state)
         if isinstance(value, StreamingSums):
             return value.empty().load_state_dict(state)
-        make = cast("Callable[[Any], Any]", type(value))  # of a number, or of a set
-        return make(state)
+        constructor = cast("Callable[[Any], Any]", type(value))  # of a number, or of a set
+        return constructor(state)
 
     def _require_same_settings(self, other: "StreamingSums") -> None:
         settings, others = self.settings(), other.settings()
@@ -99,13 +114,13 @@ class StreamingSums:
         if different:
             name = different[0]
             raise BadInput(
-                f"cannot merge sums of {name} {_shown(settings[name])} with those of {_shown(others[name])}: "
-                f"make both with the same {' and '.join(different)}"
+                f"cannot merge sums of {name} {_as_text(settings[name])} with those of "
+                f"{_as_text(others[name])}: make both with the same {' and '.join(different)}"
             )
 
 
 def _added(first: Any, second: Any) -> Any:
-    """Return a sum that shares nothing with its addends."""
+    """Return a sum that shares no memory with its addends."""
     if isinstance(first, frozenset):
         return first | second
     if isinstance(first, dict) and not isinstance(first, Counter):
@@ -134,11 +149,11 @@ def _state_of(value: Any) -> Any:
         return {key: _state_of(entry) for key, entry in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    return cast(Any, value).state_dict()  # that of other streaming sums, or of components
+    return cast(Any, value).state_dict()  # of other streaming sums, or of components
 
 
-def _shown(value: object) -> str:
-    """Return the names of what has names, sorted, or the value itself."""
+def _as_text(value: object) -> str:
+    """Return the sorted keys of a dictionary, or the value itself."""
     if isinstance(value, dict):
         return str(sorted(value))
     return str(value)

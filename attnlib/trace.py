@@ -1,21 +1,20 @@
-"""A pass of a model over a batch, and the attentions in it: the one thing an analysis asks of a model.
+"""The trace of a model's pass over a batch, with its attentions: all that an analysis needs from a model.
 
-Every network of :mod:`attnlib.models` returns a :class:`Trace`, every adapter makes one of anybody's model,
-and so do saved tensors (:mod:`attnlib.adapters.tensors`). It has tokens, masks and one :class:`Attention` for
-each attention of each layer, with all of its heads. Of head h, x_s the states that queries are made of and
-y_t those of the keys,
+Every network of :mod:`attnlib.models` returns a :class:`Trace`, every adapter makes one from another model,
+and saved tensors (:mod:`attnlib.adapters.tensors`) are read as one. A trace has tokens, masks and one
+:class:`Attention` for each attention of each layer, with all of its heads. The score of a head is
 
-    a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st,
+    a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st
 
-W and b the head's projections, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by
-position (Raffel et al. 2020, section 2.1), both absent in most models. All of it is linear in x and in y but
-for b_st, which stands alone: so parts of the states become terms of the score. The bias of a projection is
-the same for all tokens and goes with the temporal part; a rotation is applied to every part. Additive scores
-are no such product, and have no terms.
+with x_s the states that queries are projected from, y_t those that keys are projected from, W and b the
+projections of the head, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by position
+(Raffel et al. 2020, section 2.1); most models have neither R nor b_st. Except for b_st, which is a term of
+the score by itself, the score is linear in x and in y, so parts of the states become terms of the score. The
+bias of a projection is the same for all tokens and belongs to the temporal part; a rotation is applied to
+every part. Additive scores are not such a product, and have no terms.
 
-A network in training makes a trace at every update. So a trace costs nothing to make: projections are looked
-up when they are asked for, and nothing is checked before :meth:`Trace.validated`, which adapters and
-analyses call.
+A network in training makes a trace at every update, so making one is cheap: projections are read when they
+are first used, and nothing is checked before :meth:`Trace.validated`, which adapters and analyses call.
 """
 
 import math
@@ -48,12 +47,13 @@ Traced = TypeVar("Traced", "Trace", "Attention")
 
 
 def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
-    """Return the names of the states that queries and keys are made of.
+    """Return the names of the states that queries and keys are projected from.
 
-    All cross-attentions read one encoder.
+    All cross-attentions read the same encoder.
 
-    >>> site_names("cross", 2), site_names("encoder_self", 0)
-    (('decoder.2.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
+    Example:
+        >>> site_names("cross", 2), site_names("encoder_self", 0)
+        (('decoder.2.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
     """
     if kind == "cross":
         return f"decoder.{layer}.cross", "encoder"
@@ -66,39 +66,45 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attention(ShowsShapes):
-    """One attention of one layer over a batch, all heads.
+    """One attention of one layer over a batch, with all of its heads.
 
     Attributes:
-        kind: which states attend to which.
-        layer: from 0.
-        query_inputs, key_inputs: x and y, what the projections read. They need not be the states of a trace:
-            a Transformer norms them first, and the decoder of Bahdanau et al. asks with its state of the step
-            before. Of a width of zero where a query is a parameter, and reads nothing.
-        maps: the projections of queries and keys; their heads and widths agree. Or a function that returns
-            them, which is called when they are asked for: what the network's parameters are then. None where
-            scores are no product of a query and a key, as additive ones are not.
-        query_site, key_site: names of the inputs, the same where attentions read the same states; those of
+        kind: "cross", "encoder_self" or "decoder_self".
+        layer: number of the layer, from 0.
+        query_inputs, key_inputs: x and y, the states that the projections read, (batch, length, width). They
+            need not be the states of a trace: a Transformer normalises them first, and the decoder of
+            Bahdanau et al. queries with its state of the preceding step. Their width is zero if a query is a
+            parameter, and reads nothing.
+        maps: the projections of queries and keys, with equal numbers of heads and head widths; or a function
+            that returns them, called when they are first used, so that they are those of the network at that
+            time. None if scores are not a product of a query and a key, as with additive attention.
+        query_site, key_site: names of the inputs, the same for attentions that read the same states; those of
             :func:`site_names` by default.
-        scale: of the product.
-        position_bias: b_st of each head.
-        query_rotation, key_rotation: R by position.
-        attention: as the model returned it; None where it did not, and then nothing has checked the scores.
-            Rows sum to one over what a query may see; entries at padding are arbitrary.
-        causal: whether step s sees steps up to s alone.
-        window: how many steps a causal step sees, itself included, as in Mistral; None: all up to itself.
-        precision: what the model computed in, where the inputs given here are finer.
-        model_scores: scores as the model computed them, before any mask; None where it did not say, and
-            always after :meth:`Trace.validated` where there are maps, which make them anew.
-        values: what the contexts are means of, where the model returned them.
-        context: Σ_t α_st v_t of every head, where the model returned it.
+        scale: factor of the product, such as 1/√width.
+        position_bias: b_st of each head, (1 or batch, heads, target, source).
+        query_rotation, key_rotation: R, the rotation by position.
+        attention: α as the model returned it, (batch, heads, target, source); None if it returned none, and
+            then the scores cannot be checked. Rows sum to one over the keys that a query may see; entries at
+            padding are arbitrary.
+        causal: whether step s sees only steps up to s.
+        window: number of steps that a causal step sees, including itself, as in Mistral; None for all.
+        precision: dtype that the model computed in, if it is coarser than that of the inputs.
+        model_scores: scores as the model computed them, before any mask; None if they are unknown, and, for
+            an attention with maps, after :meth:`Trace.validated`: the maps give the scores then.
+        values: v, whose weighted means are the contexts, if the model returned them.
+        context: Σ_t α_st v_t of every head, if the model returned it.
 
     Raises:
-        BadInput: projections of different heads or widths; a window of no step; a scale that is no number.
+        BadInput: projections with different numbers of heads or widths; a window below one step or without
+            ``causal``; a scale that is not finite.
 
-    >>> states = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
-    >>> alike = LinearMap.none(states)
-    >>> Attention("cross", 0, query_inputs=states, key_inputs=states, maps=(alike, alike)).scores.tolist()
-    [[[[1.0, 0.0], [0.0, 4.0]]]]
+    Example:
+        >>> states = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
+        >>> identity = LinearMap.none(states)
+        >>> maps = (identity, identity)
+        >>> attention = Attention("cross", 0, query_inputs=states, key_inputs=states, maps=maps)
+        >>> attention.scores.tolist()
+        [[[[1.0, 0.0], [0.0, 4.0]]]]
     """
 
     kind: AttentionKind
@@ -120,8 +126,8 @@ class Attention(ShowsShapes):
     model_scores: Float[Tensor, "batch heads target source"] | None = None
     values: Float[Tensor, "batch heads source value_width"] | None = None
     context: Float[Tensor, "batch heads target value_width"] | None = None
-    #: queries and keys, where they were seen; not carried over by :func:`dataclasses.replace`
-    _seen: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
+    #: queries and keys if the model's own were caught; :func:`dataclasses.replace` drops them
+    _caught: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.query_site:
@@ -129,11 +135,13 @@ class Attention(ShowsShapes):
             object.__setattr__(self, "query_site", query_site)
             object.__setattr__(self, "key_site", key_site)
         if self.maps is not None and not callable(self.maps):
-            query, key = (linear_map.weight.shape for linear_map in self.maps)
-            if query[:2] != key[:2]:
+            query_map, key_map = self.maps
+            query_heads, query_width, _ = query_map.weight.shape
+            key_heads, key_width, _ = key_map.weight.shape
+            if (query_heads, query_width) != (key_heads, key_width):
                 raise BadInput(
-                    f"{self.name}: queries of {query[0]} heads of width {query[1]}, keys of {key[0]} of "
-                    f"width {key[1]}; both sides need the same heads and the same width"
+                    f"{self.name}: queries of {query_heads} heads of width {query_width}, keys of "
+                    f"{key_heads} heads of width {key_width}; both sides need the same heads and width"
                 )
         if self.window is not None and not (self.causal and self.window >= 1):
             raise BadInput(
@@ -149,31 +157,35 @@ class Attention(ShowsShapes):
 
     @property
     def has_maps(self) -> bool:
-        """Whether scores are products of projected states, so that they have terms."""
+        """True if scores are products of projected states, so that they have terms."""
         return self.maps is not None
 
     @property
     def query_map(self) -> LinearMap:
-        """The projection of the queries; BadInput where scores are no product of a query and a key."""
-        return self._made_maps[0]
+        """The projection of the queries; BadInput if scores are not a product of a query and a key."""
+        query_map, _ = self._read_maps
+        return query_map
 
     @property
     def key_map(self) -> LinearMap:
-        """The projection of the keys; BadInput where scores are no product of a query and a key."""
-        return self._made_maps[1]
+        """The projection of the keys; BadInput if scores are not a product of a query and a key."""
+        _, key_map = self._read_maps
+        return key_map
 
     @cached_property
-    def _made_maps(self) -> Maps:
+    def _read_maps(self) -> Maps:
         if self.maps is None:
             raise BadInput(
-                f"{self.name}: its scores are no product of a query and a key, as additive scores are not: "
-                "they have no projections, and the nine alignment terms do not exist"
+                f"{self.name}: its scores are not a product of a query and a key (additive scores, for "
+                "example, are not), so they have no projections and no nine alignment terms"
             )
-        return self.maps() if callable(self.maps) else self.maps
+        if callable(self.maps):
+            return self.maps()
+        return self.maps
 
     @property
     def heads(self) -> int:
-        """How many heads there are."""
+        """Number of heads."""
         if self.maps is not None and not callable(self.maps):
             return self.query_map.heads
         for matrix in (self.model_scores, self.attention):
@@ -183,50 +195,65 @@ class Attention(ShowsShapes):
 
     @cached_property
     def queries(self) -> Float[Tensor, "batch heads target head_width"]:
-        """Projected and rotated, with the factor of the score."""
-        if self._seen is not None:
-            return self._seen[0]
+        """The queries, projected, rotated and scaled."""
+        if self._caught is not None:
+            queries, _ = self._caught
+            return queries
         return _rotated(self.query_map(self.query_inputs), self.query_rotation) * self.scale
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
-        """Projected and rotated."""
-        if self._seen is not None:
-            return self._seen[1]
+        """The keys, projected and rotated."""
+        if self._caught is not None:
+            _, keys = self._caught
+            return keys
         return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property
     def scores(self) -> Float[Tensor, "batch heads target source"]:
-        """a_st of every head, before any mask: as the model computed them, or else what the maps make."""
+        """a_st of every head, before any mask: those of the model if known, or else those of the maps."""
         if self.model_scores is not None:
             return self.model_scores
         scores = self.queries @ self.keys.mT
-        return scores if self.position_bias is None else scores + self.position_bias
+        if self.position_bias is not None:
+            scores = scores + self.position_bias
+        return scores
 
     def seeing(
         self,
         queries: Float[Tensor, "batch heads target head_width"],
         keys: Float[Tensor, "batch heads source head_width"],
     ) -> "Attention":
-        """Return a copy with queries and keys as the model made them: they are not made again."""
+        """Return a copy that uses the queries and keys of the model, and does not project states again.
+
+        Args:
+            queries: projected, rotated and scaled.
+            keys: projected and rotated.
+        """
         copied = copy(self)
-        object.__setattr__(copied, "_seen", (queries, keys))
+        object.__setattr__(copied, "_caught", (queries, keys))
         return copied
 
     def knowing(
         self, queries: Float[Tensor, "batch target rows"], keys: Float[Tensor, "batch source rows"]
     ) -> "Attention":
-        """Return a copy with what its projections were seen to make, neither rotated nor scaled yet."""
-        queries = queries.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        return self.seeing(
-            _rotated(queries, self.query_rotation) * self.scale, _rotated(keys, self.key_rotation)
-        )
+        """Return a copy that uses the outputs of the model's projections, and does not project states again.
+
+        Args:
+            queries: projected, neither rotated nor scaled, all heads one after the other.
+            keys: projected, not rotated, likewise.
+        """
+        queries = queries.unflatten(-1, (self.heads, -1)).transpose(
+            1, 2
+        )  # (batch, heads, target, head_width)
+        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, source, head_width)
+        scaled_queries = _rotated(queries, self.query_rotation) * self.scale
+        return self.seeing(scaled_queries, _rotated(keys, self.key_rotation))
 
     def from_maps(self) -> "Attention":
-        """Return the attention with scores that the maps make of the inputs, whatever the model computed.
+        """Return the attention with the scores of its maps, whatever the model computed.
 
-        Where there are no maps, or the model's scores are not known, it is the attention itself.
+        It is the attention itself if there are no maps, or if the scores of the model are not known.
         """
         if self.model_scores is None or not self.has_maps:
             return self
@@ -235,50 +262,66 @@ class Attention(ShowsShapes):
     def head(self, head: int) -> "Attention":
         """Return the attention of one head; its tensors are views.
 
+        Args:
+            head: number of the head, from 0.
+
         Raises:
-            BadInput: a head that it does not have.
+            BadInput: a head that the attention does not have.
         """
         if not 0 <= head < self.heads:
             raise BadInput(f"head is {head}; those of {self.name} go from 0 to {self.heads - 1}")
-        one_head = {}
+        chosen = slice(head, head + 1)
+        changes = {}
         for name in ("position_bias", "attention", "model_scores", "values", "context"):
             tensor = getattr(self, name)
-            one_head[name] = None if tensor is None else tensor[:, head : head + 1]
+            if tensor is not None:
+                changes[name] = tensor[:, chosen]
         if self.has_maps:
-            one_head["maps"] = partial(self._maps_of, head)
-        alone = replace(self, **one_head)
-        if self._seen is None:
-            return alone
-        queries, keys = self._seen
-        return alone.seeing(queries[:, head : head + 1], keys[:, head : head + 1])
+            changes["maps"] = partial(self._maps_of, head)
+        single_head = replace(self, **changes)
+        if self._caught is None:
+            return single_head
+        queries, keys = self._caught
+        return single_head.seeing(queries[:, chosen], keys[:, chosen])
 
     def _maps_of(self, head: int) -> Maps:
         return self.query_map.of_heads([head]), self.key_map.of_heads([head])
 
     def first(self, samples: int) -> "Attention":
-        """Return the attention over the first samples, without the model's own, which was checked."""
-        cut = {}
+        """Return the attention over the first samples, without the weights that the model returned.
+
+        Args:
+            samples: number of samples.
+        """
+        changes = {}
         for name in ("query_inputs", "key_inputs", "position_bias", "model_scores", "values", "context"):
             tensor = getattr(self, name)
-            cut[name] = None if tensor is None else tensor[:samples]
-        return replace(self, **cut, attention=None)
+            if tensor is not None:
+                changes[name] = tensor[:samples]
+        return replace(self, **changes, attention=None)
 
     def to(self, device: torch.device | str) -> "Attention":
-        """Return the attention on another device."""
+        """Return the attention on another device.
+
+        Args:
+            device: such as "cpu" or "cuda".
+        """
         moved = _moved_to(device, self)
         if callable(self.maps):
             moved = replace(moved, maps=partial(_maps_on, device, self.maps))
-        if self._seen is None:
+        if self._caught is None:
             return moved
-        queries, keys = self._seen
+        queries, keys = self._caught
         return moved.seeing(queries.to(device), keys.to(device))
 
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, "batch target source"]:
-        """Return what each query may see: valid keys, where causal no later ones, and those of its window.
+        """Return True where a query may see a key: valid, not later if causal, and within the window.
 
-        Nothing at padding.
+        Args:
+            query_mask: True at valid queries.
+            key_mask: True at valid keys.
         """
         allowed = query_mask[:, :, None] & key_mask[:, None, :]
         if not self.causal:
@@ -292,14 +335,14 @@ def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:
     return states if rotation is None else rotation(states)
 
 
-def _moved_to(device: torch.device | str, given: Traced) -> Traced:
-    """Return a trace or an attention with all that it holds on a device; functions stay as they are."""
+def _moved_to(device: torch.device | str, traced: Traced) -> Traced:
+    """Return a trace or an attention with all of its tensors on a device; functions stay as they are."""
     changes = {}
-    for part in fields(given):
-        value = getattr(given, part.name)
-        if part.init:
-            changes[part.name] = _on_device(device, value)
-    return replace(given, **changes)
+    for attribute in fields(traced):
+        if attribute.init:
+            value = getattr(traced, attribute.name)
+            changes[attribute.name] = _on_device(device, value)
+    return replace(traced, **changes)
 
 
 def _maps_on(device: torch.device | str, maps: Callable[[], Maps]) -> Maps:
@@ -318,35 +361,39 @@ def _on_device(device: torch.device | str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Trace(ShowsShapes):
-    """One teacher-forced pass over a batch; rows are samples, and values at padding are arbitrary.
+    """A teacher-forced pass over a batch; rows are samples, and values at padding are arbitrary.
 
-    The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about
-    the one *predicted* there (``target_outputs``).
+    The decoder's token at a step is the one that it *reads* there (``target_tokens``); a row of attention
+    belongs to the token *predicted* there (``target_outputs``).
 
     A model of one stack reads one sequence, which is both the source and the target, see
-    :meth:`of_one_sequence`. A classifier has one query for each text, and so targets of one step. A network
+    :meth:`of_one_sequence`. A classifier has one query for each text, so its targets have one step. A network
     without attention has no attentions.
 
-    A network with one attention of one head has ``scores``, ``attention``, ``context`` and ``values`` of the
-    trace itself; of others :meth:`head` chooses one.
+    If the only attention has a single head, the trace itself has ``scores``, ``attention``, ``context`` and
+    ``values``; otherwise choose a head with :meth:`head`.
 
     Attributes:
-        source_tokens, target_tokens, target_outputs: ids.
-        source_mask, target_mask: True at valid positions.
-        attentions: those of the model, or those of them that were caught.
-        encoder_states, decoder_states: h^E and h^D, where the model is one of ours.
-        logits: of the word predicted at each step, where they were made.
-        ignored_source, ignored_target: valid positions that no analysis counts, such as special tokens. They
-            keep their places, and the model has seen them.
-        lexical_probe: β, the probability of the right word where that source position alone is seen; where
-            whoever made the trace took it.
-        predicts: valid steps of which ``target_outputs`` says what is predicted; all by default. Of a
-            sequence that is read to its end nobody knows what follows the last token.
+        source_tokens: ids, (batch, source).
+        source_mask: True at valid positions, (batch, source).
+        target_tokens: ids that the decoder reads, (batch, target).
+        target_outputs: ids that are predicted, (batch, target).
+        target_mask: True at valid positions, (batch, target).
+        attentions: the attentions of the model that were recorded.
+        encoder_states, decoder_states: h^E and h^D, (batch, length, width), of networks of this library.
+        logits: of the word predicted at each step, (batch, target, words), if they were computed.
+        ignored_source, ignored_target: True at valid positions that no analysis counts, such as special
+            tokens. They keep their positions, and the model has seen them.
+        lexical_probe: β, the probability of the correct word if that source position alone is seen,
+            (batch, target, source), if it was measured.
+        predicts: True at valid steps whose prediction ``target_outputs`` has; all by default. The last token
+            of a sequence has no known successor.
 
-    >>> ids = torch.tensor([[5, 6]])
-    >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
-    >>> trace.attention is None, trace.logits is None
-    (True, True)
+    Example:
+        >>> ids = torch.tensor([[5, 6]])
+        >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
+        >>> trace.attention is None, trace.logits is None
+        (True, True)
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -362,7 +409,7 @@ class Trace(ShowsShapes):
     ignored_target: Bool[Tensor, "batch target"] | None = None
     lexical_probe: Float[Tensor, "batch target source"] | None = None
     predicts: Bool[Tensor, "batch target"] | None = None
-    #: whether it has been checked; not carried over by :func:`dataclasses.replace`
+    #: whether the trace has been checked; :func:`dataclasses.replace` resets it
     _is_validated: bool = field(default=False, init=False, repr=False)
 
     @classmethod
@@ -374,18 +421,18 @@ class Trace(ShowsShapes):
     ) -> "Trace":
         """Return the trace of a decoder or an encoder alone: both sides are the sequence that it reads.
 
-        A step predicts the token that follows it; the last one, which nothing follows, predicts nothing, and
-        has itself as output.
+        A step predicts the token that follows it. The last step predicts nothing; its output is its token.
 
         Args:
             tokens: the sequences, padded at the right.
             mask: True at valid positions.
-            attentions: the self-attentions caught.
+            attentions: the self-attentions that were recorded.
 
-        >>> ids = torch.tensor([[5, 6, 7]])
-        >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
-        >>> trace.target_outputs.tolist(), trace.predicts.tolist()
-        ([[6, 7, 7]], [[True, True, False]])
+        Example:
+            >>> ids = torch.tensor([[5, 6, 7]])
+            >>> trace = Trace.of_one_sequence(ids, ids > 0, ())
+            >>> trace.target_outputs.tolist(), trace.predicts.tolist()
+            ([[6, 7, 7]], [[True, True, False]])
         """
         has_next = torch.zeros_like(mask)
         has_next[:, :-1] = mask[:, :-1] & mask[:, 1:]
@@ -400,27 +447,45 @@ class Trace(ShowsShapes):
             predicts=has_next,
         )
 
-    # what it holds
+    # tokens, masks and states
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
-        """Return the tokens of ``"source"`` or of ``"target"`` (those read)."""
+        """Return the tokens of a side; those of the target are the ones that the decoder reads.
+
+        Args:
+            side: "source" or "target".
+        """
         return self.source_tokens if side == "source" else self.target_tokens
 
     def mask(self, side: str) -> Bool[Tensor, "batch length"]:
-        """Return the mask of ``"source"`` or of ``"target"``."""
+        """Return the mask of a side, True at valid positions.
+
+        Args:
+            side: "source" or "target".
+        """
         return self.source_mask if side == "source" else self.target_mask
 
     def counted(self, side: str) -> Bool[Tensor, "batch length"]:
-        """Return the valid positions of a side that are not ignored."""
+        """Return True at the valid positions of a side that are not ignored.
+
+        Args:
+            side: "source" or "target".
+        """
         ignored = self.ignored_source if side == "source" else self.ignored_target
-        return self.mask(side) if ignored is None else self.mask(side) & ~ignored
+        if ignored is None:
+            return self.mask(side)
+        return self.mask(side) & ~ignored
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
-        """Return the side of the queries and that of the keys."""
+        """Return the side of the queries and the side of the keys.
+
+        Args:
+            kind: of attention.
+        """
         return QUERY_SIDE[kind], KEY_SIDE[kind]
 
     def sites(self) -> dict[str, tuple[str, Float[Tensor, "batch length width"]]]:
-        """Return the states that projections read, by name: their side, and they themselves."""
+        """Return the side and the values of the states that projections read, by name of the states."""
         sites = {}
         for attention in self.attentions:
             query_side, key_side = self.sides(attention.kind)
@@ -430,7 +495,7 @@ class Trace(ShowsShapes):
 
     @property
     def is_one_sequence(self) -> bool:
-        """Whether source and target are one sequence, as those of a decoder or an encoder alone are."""
+        """True if source and target are the same sequence, as for a decoder or an encoder alone."""
         if any(attention.kind == "cross" for attention in self.attentions):
             return False
         same_mask = torch.equal(self.source_mask, self.target_mask)
@@ -438,18 +503,27 @@ class Trace(ShowsShapes):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """Names of the attentions that the model's own is not known of: nothing compares their scores."""
+        """Names of the attentions whose scores cannot be checked, because the model returned no weights."""
         return tuple(attention.name for attention in self.attentions if attention.attention is None)
 
     # its attentions
 
     def layers(self, kind: AttentionKind) -> tuple[Attention, ...]:
-        """Return the attentions of a kind, in the order of their layers."""
+        """Return the attentions of a kind, in the order of their layers.
+
+        Args:
+            kind: "cross", "encoder_self" or "decoder_self".
+        """
         chosen = [attention for attention in self.attentions if attention.kind == kind]
         return tuple(sorted(chosen, key=_layer_of))
 
     def head(self, kind: AttentionKind, layer: int, head: int) -> "Trace":
-        """Return the same trace with one head alone, which has ``scores``, ``attention`` and ``context``.
+        """Return the same trace with a single head, so that it has ``scores``, ``attention`` and ``context``.
+
+        Args:
+            kind: of the attention.
+            layer: number of its layer, from 0.
+            head: number of the head, from 0.
 
         Raises:
             BadInput: no such attention or head.
@@ -467,26 +541,29 @@ class Trace(ShowsShapes):
         Raises:
             BadInput: there are several heads, as there are for ``attention``, ``context`` and ``values``.
         """
-        only = self._only_head
-        return None if only is None else only.scores[:, 0]
+        attention = self._only_head
+        return None if attention is None else attention.scores[:, 0]
 
     @property
     def attention(self) -> Float[Tensor, "batch target source"] | None:
         """α_st of the only head; rows sum to one over valid source positions and are zero at others."""
-        only = self._only_head
-        return None if only is None or only.attention is None else only.attention[:, 0]
+        return self._of_only_head("attention")
 
     @property
     def context(self) -> Float[Tensor, "batch target width"] | None:
         """c_s = Σ_t α_st v_t of the only head."""
-        only = self._only_head
-        return None if only is None or only.context is None else only.context[:, 0]
+        return self._of_only_head("context")
 
     @property
     def values(self) -> Float[Tensor, "batch source width"] | None:
-        """v_t of the only head, what its context is a mean of: the encoder states in most networks."""
-        only = self._only_head
-        return None if only is None or only.values is None else only.values[:, 0]
+        """v_t of the only head, whose weighted mean is the context: the encoder states in most networks."""
+        return self._of_only_head("values")
+
+    def _of_only_head(self, name: str) -> Tensor | None:
+        """Return an attribute of the only attention without its axis of heads; None if there is none."""
+        attention = self._only_head
+        tensor = None if attention is None else getattr(attention, name)
+        return None if tensor is None else tensor[:, 0]
 
     @property
     def _only_head(self) -> Attention | None:
@@ -497,7 +574,7 @@ class Trace(ShowsShapes):
         first = self.attentions[0]
         raise BadInput(
             f"the trace has {len(self.attentions)} attentions, {first.name} with {first.heads} heads: choose "
-            f"one, as trace.head({first.kind!r}, {first.layer}, 0) does, or see trace.attentions"
+            f"a head, as trace.head({first.kind!r}, {first.layer}, 0) does, or use trace.attentions"
         )
 
     @property
@@ -508,55 +585,74 @@ class Trace(ShowsShapes):
         return self.attentions
 
     def allowed(self, attention: Attention) -> Bool[Tensor, "batch target source"]:
-        """Return what each query of an attention may see; nothing at padding."""
+        """Return True where a query of an attention may see a key; False at padding.
+
+        Args:
+            attention: one of the attentions.
+        """
         query_side, key_side = self.sides(attention.kind)
         return attention.allowed(self.mask(query_side), self.mask(key_side))
 
     def softmax(self, attention: Attention, head: int) -> Float[Tensor, "batch target source"]:
-        """Return the attention of one head from its scores; rows at padding are zero."""
-        allowed = self.allowed(attention)
-        scores = attention.scores[:, head]
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        return scores.masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0)
+        """Return the weights of a head, computed from its scores; rows at padding are zero.
 
-    # other traces made of it
+        Args:
+            attention: one of the attentions.
+            head: number of the head, from 0.
+        """
+        allowed = self.allowed(attention)  # (batch, target, source)
+        scores = attention.scores[:, head]  # (batch, target, source)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # NaN in rows of padding
+        return weights.masked_fill(~allowed, 0)
+
+    # traces derived from this one
 
     def to(self, device: torch.device | str) -> "Trace":
-        """Return the trace with every tensor on another device."""
+        """Return the trace with every tensor on another device.
+
+        Args:
+            device: such as "cpu" or "cuda".
+        """
         return _moved_to(device, self)
 
     def ignoring(self, tokens: Collection[int] | Mapping[str, Collection[int]]) -> "Trace":
-        """Return the same with positions that hold one of these tokens ignored.
+        """Return the trace with the positions of the given tokens ignored.
 
         Args:
-            tokens: of both sides, or by side, where each has a vocabulary.
+            tokens: ids for both sides, or ids by side if each side has a vocabulary.
         """
         if not tokens:
             return self
-        by_side = dict.fromkeys(SIDES, tokens)
+        tokens_of_side = dict.fromkeys(SIDES, tokens)
         if isinstance(tokens, Mapping):
-            by_side = cast("Mapping[str, Collection[int]]", tokens)  # a collection of ids is no mapping
-        ignored = {}
+            tokens_of_side = cast("Mapping[str, Collection[int]]", tokens)  # not a collection of ids
+        device = self.source_tokens.device
+        changes = {}
         for side in SIDES:
-            ids = torch.tensor(sorted(by_side[side]), dtype=torch.int64, device=self.source_tokens.device)
-            ignored[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
-        return replace(self, **ignored)
+            ids = torch.tensor(sorted(tokens_of_side[side]), dtype=torch.int64, device=device)
+            changes[f"ignored_{side}"] = torch.isin(self.tokens(side), ids)
+        return replace(self, **changes)
 
     def first(self, samples: int) -> "Trace":
-        """Return the trace of the first samples; their attention, which was checked, is left out."""
-        cut: dict[str, Any] = {}
-        for part in fields(self):
-            value = getattr(self, part.name)
+        """Return the trace of the first samples, without the weights that the model returned.
+
+        Args:
+            samples: number of samples.
+        """
+        changes: dict[str, Any] = {}
+        for attribute in fields(self):
+            value = getattr(self, attribute.name)
             if isinstance(value, Tensor):
-                cut[part.name] = value[:samples]
-        cut["attentions"] = tuple(attention.first(samples) for attention in self.attentions)
-        return replace(self, **cut)
+                changes[attribute.name] = value[:samples]
+        changes["attentions"] = tuple(attention.first(samples) for attention in self.attentions)
+        return replace(self, **changes)
 
     def padded_right(self) -> "Trace":
-        """Return the same with padding in front of a row moved to its right; itself where there is none.
+        """Return the trace with padding at the left of a row moved to its right; itself if there is none.
 
         Raises:
-            BadInput: padding in front of states that an attention rotates by position.
+            BadInput: padding at the left of states that an attention rotates by position.
         """
         orders = {side: _order(self.mask(side)) for side in SIDES}
         if all(order is None for order in orders.values()):
@@ -578,20 +674,21 @@ class Trace(ShowsShapes):
         return replace(self, **moved, attentions=tuple(attentions))
 
     def validated(self) -> "Trace":
-        """Return the trace as analyses take it: checked, padded at the right, with scores that the maps make.
+        """Return the trace as analyses need it: checked, padded at the right, with the scores of the maps.
 
-        Where an attention has maps its scores are made of them, whatever the model computed, so that the
-        terms sum to them. A trace that was validated is returned as it is.
+        If an attention has maps, its scores are computed from them, whatever the model computed, so that the
+        terms sum to the scores. A validated trace is returned as it is.
 
         Raises:
-            BadInput: as :meth:`check`; padding in front of states that an attention rotates by position.
+            BadInput: as :meth:`check`; padding at the left of states that an attention rotates by position.
         """
         if self._is_validated:
             return self
         self.check_tensors()
         trace = self.padded_right()
         attentions = tuple(attention.from_maps() for attention in trace.attentions)
-        if any(new is not old for new, old in zip(attentions, trace.attentions, strict=True)):
+        is_changed = [new is not old for new, old in zip(attentions, trace.attentions, strict=True)]
+        if any(is_changed):
             trace = replace(trace, attentions=attentions)
         trace.check_scores()
         object.__setattr__(trace, "_is_validated", True)
@@ -600,7 +697,7 @@ class Trace(ShowsShapes):
     # checks
 
     def check(self) -> None:
-        """Check all that can be checked.
+        """Check shapes, numbers and scores.
 
         Raises:
             BadInput: as :meth:`check_tensors` and :meth:`check_scores`.
@@ -612,8 +709,8 @@ class Trace(ShowsShapes):
         """Check shapes and numbers.
 
         Raises:
-            BadInput: shapes that do not fit together; a sample without a valid position; ids below 0, states
-                or weights that are no numbers at valid positions; a lexical probe that is no probability.
+            BadInput: shapes that do not fit together; a sample without a valid position; negative ids, or
+                states or weights that are not finite, at valid positions; a lexical probe outside 0 to 1.
         """
         tokens = {
             "source_tokens": (self.source_tokens, self.source_mask),
@@ -622,13 +719,13 @@ class Trace(ShowsShapes):
         }
         require_tokens(tokens)
         for attention in self.attentions:
-            self._require_states(attention)
+            self._require_attention(attention)
         self._require_probabilities()
 
     def check_scores(self) -> None:
-        """Compare the attention that the model returned with what the maps make of the states.
+        """Compare the attention that the model returned with the attention that follows from the maps.
 
-        Attentions without maps, or of which the model returned none, are not compared with anything.
+        Attentions without maps, and those for which the model returned no weights, cannot be compared.
 
         Raises:
             BadInput: as :func:`require_own_attention`.
@@ -638,59 +735,74 @@ class Trace(ShowsShapes):
                 query_side, key_side = self.sides(attention.kind)
                 require_own_attention(attention.from_maps(), self.mask(query_side), self.mask(key_side))
 
-    def _require_states(self, attention: Attention) -> None:
+    def _require_attention(self, attention: Attention) -> None:
+        """Raise BadInput if states or matrices of an attention have a wrong shape or are not finite."""
         query_side, key_side = self.sides(attention.kind)
-        query_mask, key_mask = self.mask(query_side), self.mask(key_side)
+        query_mask = self.mask(query_side)  # (batch, target)
+        key_mask = self.mask(key_side)  # (batch, source)
         if attention.has_maps:
-            _require_numbers(attention)
+            _require_finite_maps(attention)
             query_width = attention.query_map.weight.shape[-1]
             key_width = attention.key_map.weight.shape[-1]
+            n_heads = attention.query_map.heads
         else:
-            query_width, key_width = attention.query_inputs.shape[-1], attention.key_inputs.shape[-1]
-        for name, mask, width in (
-            ("query_inputs", query_mask, query_width),
-            ("key_inputs", key_mask, key_width),
-        ):
-            states, expected = getattr(attention, name), (*mask.shape, width)
-            if tuple(states.shape) != expected:
-                raise BadInput(
-                    f"{attention.name}: states of shape {tuple(states.shape)}; expected {expected}"
-                )
-            _require_finite(f"{attention.name}: {name}", states, axis=-1, valid=mask)
-        full = (len(query_mask), attention.heads, query_mask.shape[1], key_mask.shape[1])
-        if attention.has_maps:
-            full = (full[0], attention.query_map.heads, *full[2:])
+            query_width = attention.query_inputs.shape[-1]
+            key_width = attention.key_inputs.shape[-1]
+            n_heads = attention.heads
+        _require_states(attention, "query_inputs", query_mask, width=query_width)
+        _require_states(attention, "key_inputs", key_mask, width=key_width)
+
+        batch, target = query_mask.shape
+        source = key_mask.shape[1]
+        allowed = attention.allowed(query_mask, key_mask)  # (batch, target, source)
         for name in ("attention", "position_bias"):
             matrix = getattr(attention, name)
             if matrix is None:
                 continue
-            if tuple(matrix.shape) not in (full, (1, *full[1:])):
+            shape = tuple(matrix.shape)
+            if len(shape) != 4 or shape[0] not in (1, batch) or shape[1:] != (n_heads, target, source):
                 raise BadInput(
-                    f"{attention.name}: {name} of shape {tuple(matrix.shape)}; expected {full}. What a "
-                    "module named as attention returns with four axes is taken for it; one that returns the "
-                    "context of every head has to return the heads joined, (batch, target, width)"
+                    f"{attention.name}: {name} of shape {shape}; expected "
+                    f"{(batch, n_heads, target, source)}. A tensor of four axes that a module named as "
+                    "attention returns is taken for its weights; a module that returns the context of every "
+                    "head has to return the heads joined, (batch, target, width)"
                 )
-            allowed = attention.allowed(query_mask, key_mask)
             _require_finite(f"{attention.name}: {name}", matrix, axis=1, valid=allowed)
 
     def _require_probabilities(self) -> None:
+        """Raise BadInput if the lexical probe has a wrong shape, or entries that are not probabilities."""
         probe = self.lexical_probe
-        expected = (*self.target_tokens.shape, self.source_tokens.shape[1])
         if probe is None:
             return
+        expected = (*self.target_tokens.shape, self.source_tokens.shape[1])
         if tuple(probe.shape) != expected:
             raise BadInput(f"lexical_probe of shape {tuple(probe.shape)}; expected {expected}")
-        valid = probe[self.target_mask[:, :, None] & self.source_mask[:, None, :]]
-        if not bool(((valid >= 0) & (valid <= 1)).all()):
-            raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
+        is_valid = self.target_mask[:, :, None] & self.source_mask[:, None, :]  # (batch, target, source)
+        entries = probe[is_valid]
+        if not bool(((entries >= 0) & (entries <= 1)).all()):
+            raise BadInput(
+                "lexical_probe has entries that are not probabilities; if they are logarithms, exponentiate "
+                "them"
+            )
 
 
 def _layer_of(attention: Attention) -> int:
     return attention.layer
 
 
-def _require_numbers(attention: Attention) -> None:
-    """Raise BadInput where a projection holds what is no finite number."""
+def _require_states(
+    attention: Attention, name: str, mask: Bool[Tensor, "batch length"], *, width: int
+) -> None:
+    """Raise BadInput if the inputs of a projection have a wrong shape, or are not finite."""
+    states = getattr(attention, name)
+    expected = (*mask.shape, width)
+    if tuple(states.shape) != expected:
+        raise BadInput(f"{attention.name}: states of shape {tuple(states.shape)}; expected {expected}")
+    _require_finite(f"{attention.name}: {name}", states, axis=-1, valid=mask)
+
+
+def _require_finite_maps(attention: Attention) -> None:
+    """Raise BadInput if a projection has a parameter that is not finite."""
     for side, linear_map in (("query", attention.query_map), ("key", attention.key_map)):
         for name in ("weight", "bias"):
             values = getattr(linear_map, name)
@@ -701,15 +813,17 @@ def _require_numbers(attention: Attention) -> None:
 
 
 def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor, "..."]) -> None:
-    if bool(values.sum().isfinite()):  # then all are
+    """Raise BadInput if values are not finite at a valid position; an axis belongs to one position."""
+    if bool(values.sum().isfinite()):  # then all values are
         return
-    wrong = ~values.isfinite().all(axis) & valid
+    is_finite = values.isfinite().all(axis)
+    wrong = ~is_finite & valid
     if bool(wrong.any()):
         sample, *positions = wrong.nonzero()[0].tolist()
         place = f"sample {sample}, position {' and '.join(map(str, positions))}"
         raise BadInput(
-            f"{name} hold NaN or infinity at a valid position ({place}); look for weights that "
-            "diverged or an overflow of float16, or mask what is padding"
+            f"{name} hold NaN or infinity at a valid position ({place}); look for weights that diverged or "
+            "an overflow of float16, or mask the position if it is padding"
         )
 
 
@@ -717,13 +831,16 @@ def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor,
 
 
 def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
-    """Return the order of positions with the valid ones first; None where they are."""
+    """Return the order of positions with the valid ones first; None if they are first already."""
     order = valid_first(mask)
-    in_order = torch.arange(mask.shape[1], device=mask.device)
-    return None if bool((order == in_order).all()) else order
+    unchanged = torch.arange(mask.shape[1], device=mask.device)  # (length,)
+    if bool((order == unchanged).all()):
+        return None
+    return order
 
 
 def _reordered(attention: Attention, *, queries: Tensor | None, keys: Tensor | None) -> Attention:
+    """Return an attention with queries and keys in another order; None leaves a side as it is."""
     if attention.query_rotation is not None or attention.key_rotation is not None:
         raise BadInput(f"{attention.name} rotates by position: pad its batches at the right")
     matrices = {}
@@ -740,53 +857,68 @@ def _reordered(attention: Attention, *, queries: Tensor | None, keys: Tensor | N
 
 
 def _moved(tensor: Tensor | None, orders: dict[int, Tensor | None]) -> Tensor | None:
-    """Return a tensor with positions along these axes in another order for every sample."""
+    """Return a tensor with its positions in another order, given for each sample by axis."""
+    if tensor is None:
+        return None
     for axis, order in orders.items():
-        if tensor is not None and order is not None:
-            shape = [1] * tensor.dim()
-            shape[0], shape[axis] = order.shape
-            tensor = tensor.expand(len(order), *tensor.shape[1:]).take_along_dim(order.view(shape), dim=axis)
+        if order is None:
+            continue
+        n_samples, length = order.shape
+        shape = [1] * tensor.dim()
+        shape[0], shape[axis] = n_samples, length
+        of_samples = tensor.expand(
+            n_samples, *tensor.shape[1:]
+        )  # a position bias may have one sample for all
+        tensor = of_samples.take_along_dim(order.view(shape), dim=axis)
     return tensor
 
 
 # -- the check of scores -------------------------------------------------------------------------------------
 
+# Units of rounding; those of float64 and float32 are of their sums, whose order differs between machines.
 UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
-WORST, MEAN = 8.0, 1.25
+WORST, MEAN = 8.0, 1.25  # bounds of a unit error, and of the mean of their squares
 
 
 def require_own_attention(
     attention: Attention, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
 ) -> None:
-    """Compare the attention returned with the scores, at valid places of both sides.
+    """Compare the attention that the model returned with the scores, at valid positions of both sides.
 
-    Of a row of attention α the logarithm gives its scores back, log α_st = a_st + constant: the differences
-    log α_st - log α_sr, r the largest weight of the row, are held against a_st - a_sr of the projections. In
-    logarithms an error of the scores keeps its size where they are large, while rounding grows with them.
+    The logarithm of a row of attention α gives its scores back up to a constant, log α_st = a_st + constant.
+    So the differences log α_st - log α_sr, with r the largest weight of the row, are compared with
+    a_st - a_sr of the projections. In logarithms an error of large scores keeps its size, while rounding
+    grows with them.
 
-    A model that computes in a precision of unit u (half the distance from 1 to the next number) makes of each
-    number n a number n (1 + ε), ε within ±u, with signs as good as independent. By first order the error of a
-    score a = Σ_d q_d k_d + b is Σ_n ε_n n over q_d k_d (once for the rounding of q_d, once for that of k_d),
-    Σ_d q_d k_d, a, and the weight itself (log α is moved by ε alone, n = 1). q has the scale in it; q_d is a
-    sum as well, whose terms may be larger than it is: q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With V_st the
-    sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding 1963,
-    theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head are
-    therefore
+    A model that computes in a precision of unit u (half the distance from 1 to the next number) replaces each
+    number n by n (1 + ε), with ε within ±u and signs that are practically independent. To first order the
+    error of a score a = Σ_d q_d k_d + b is Σ_n ε_n n, where n runs over q_d k_d (once for the rounding of
+    q_d, once for that of k_d), Σ_d q_d k_d, a, and the weight itself (log α moves by ε, n = 1). Here q
+    includes the scale; q_d is a sum whose terms may be larger than itself: q_d² → max(q_d², Σ_i W_di² x_i² +
+    b_d²). With
+    V_st the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding
+    1963, theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head
+    are therefore
 
-        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (how many there are);
+        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (their number);
 
-    the mean leaves room for a machine that sums in pieces and rounds each: with 16 pieces it reaches 1. The
-    first bound notices what is wrong in one place, the second what is wrong a little everywhere, such as a
-    bias that was left out. Units of float32 and float64 are those of the sums, whose order differs.
+    the second bound leaves room for a machine that sums in pieces and rounds each: with 16 pieces the mean
+    square reaches 1. The first bound detects an error in one place, the second a small error everywhere, such
+    as a missing bias.
 
-    Nothing is known of weights below the least normal number of the precision but that they are small, and in
-    a row of one weight, or of even ones to within rounding, every scale is right.
+    Weights below the least normal number of the precision are known only to be small, and a row with a single
+    weight, or with weights that are uniform up to rounding, agrees with every scale.
+
+    Args:
+        attention: with the weights that the model returned.
+        query_mask: True at valid queries.
+        key_mask: True at valid keys.
 
     Raises:
-        BadInput: they differ: projections, scale, bias or mask are not what the model computes with; an
-            attention that is no floating type, or is on what is masked, or does not sum to one.
+        BadInput: the two differ, because projections, scale, bias or mask are not those of the model;
+            weights of a type that is not floating, at masked positions, or with a sum other than one.
     """
-    returned, scores = attention.attention, attention.scores
+    returned, scores = attention.attention, attention.scores  # (1 or batch, heads, target, source), the batch
     if returned is None:
         raise BadInput(f"{attention.name}: its model returned no attention to compare with")
     dtypes = {returned.dtype, scores.dtype, attention.precision or scores.dtype}
@@ -798,24 +930,26 @@ def require_own_attention(
     weights = returned.detach().to(scores.dtype).expand(len(allowed), -1, -1, -1)
     if _close(attention, weights, query_mask=query_mask, allowed=allowed, unit=unit, least=least):
         return
-    sizes = squared_sizes(attention)
+    squares_of_head = squared_sizes(attention)
     for head in range(attention.heads):
         name = f"{attention.name}, head {head}"
-        weights = returned[:, head].detach().to(scores.dtype)
-        _require_rows(name, weights[query_mask], allowed[query_mask], tolerance=WORST * unit)
+        head_weights = returned[:, head].detach().to(scores.dtype)  # (batch, target, source)
+        head_scores = scores[:, head]  # (batch, target, source)
+        _require_rows(name, head_weights[query_mask], allowed[query_mask], tolerance=WORST * unit)
         errors = unit_errors(
-            weights, scores[:, head], squares=sizes(head), allowed=allowed, unit=unit, least=least
-        )
-        error = errors.detach()  # (pairs,)
-        worst, spread = float(error.max()), float(error.square().mean())
-        if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
-            hint = _of_zeros(weights[query_mask], scores[:, head][query_mask], allowed[query_mask])
+            head_weights, head_scores, squares=squares_of_head(head), allowed=allowed, unit=unit, least=least
+        ).detach()  # (pairs,)
+        worst = float(errors.max())
+        mean_square = float(errors.square().mean())
+        is_rounding = worst <= WORST and mean_square <= MEAN + WORST**2 / len(errors)
+        if not is_rounding:  # also if an error is NaN
+            hint = _hint_about_zeros(head_weights[query_mask], head_scores[query_mask], allowed[query_mask])
             precisions = " and ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
             raise BadInput(
-                f"{name}: attention from the caught projections is up to {worst:.2g} times rounding away "
-                f"from the model's own ({WORST:.0f} would be rounding), {spread**0.5:.2g} in the mean; the "
-                "scores hold more than scale · query · key + position bias, or were computed in a coarser "
-                f"precision than {precisions}{hint}"
+                f"{name}: attention from the caught projections differs from the model's own by up to "
+                f"{worst:.2g} times rounding ({WORST:.0f} would be rounding), {mean_square**0.5:.2g} in the "
+                "mean; the scores are more than scale · query · key + position bias, or were computed in a "
+                f"coarser precision than {precisions}{hint}"
             )
 
 
@@ -828,20 +962,24 @@ def _close(
     unit: float,
     least: float,
 ) -> bool:
-    """Return True if all heads pass with less rounding allowed than there is: V without its sum over d."""
-    scores = attention.scores
+    """Return True if all heads pass a quick, stricter check: V without its sum over d, so less rounding."""
+    scores = attention.scores  # (batch, heads, target, source)
     on_masked = weights.masked_fill(allowed[:, None], 0).sum(-1)  # (batch, heads, target)
-    away_from_one = (weights.sum(-1) - 1).abs()  # (batch, heads, target)
-    rows = torch.stack([on_masked, away_from_one]).transpose(1, 2)[:, :, query_mask]  # (2, heads, rows)
-    product = scores if attention.position_bias is None else scores - attention.position_bias
+    off_one = (weights.sum(-1) - 1).abs()  # (batch, heads, target)
+    row_errors = torch.stack([on_masked, off_one]).transpose(1, 2)  # (2, heads, batch, target)
+    are_rows_right = (row_errors[:, :, query_mask] <= WORST * unit).all()
+    product = scores
+    if attention.position_bias is not None:
+        product = scores - attention.position_bias
     squares = product.square() + scores.square() + 1
-    error, counts = _errors(
+    errors, is_known = _errors(
         weights, scores, squares=squares, allowed=allowed[:, None], unit=unit, least=least
     )
-    error = error.masked_fill_(~counts, 0).transpose(0, 1).flatten(1)  # (heads, pairs)
-    count = counts.sum((0, 2, 3)).clamp(min=1)  # (heads,)
-    spread = error.square().sum(1) / count <= MEAN + WORST**2 / count
-    return bool((rows <= WORST * unit).all() & (error <= WORST).all() & spread.all())
+    errors = errors.masked_fill_(~is_known, 0).transpose(0, 1).flatten(1)  # (heads, pairs)
+    n_known = is_known.sum((0, 2, 3)).clamp(min=1)  # (heads,)
+    mean_square = errors.square().sum(1) / n_known  # (heads,)
+    are_means_small = (mean_square <= MEAN + WORST**2 / n_known).all()
+    return bool(are_rows_right & (errors <= WORST).all() & are_means_small)
 
 
 def unit_errors(
@@ -853,43 +991,65 @@ def unit_errors(
     unit: float,
     least: float,
 ) -> Float[Tensor, " pairs"]:
-    """Return z of every allowed place, the largest weight of its row left out, which it is compared with."""
-    error, counts = _errors(weights, scores, squares=squares, allowed=allowed, unit=unit, least=least)
-    counted = error[counts]
-    return counted if len(counted) else counted.new_zeros(1)
+    """Return z of every allowed pair, except for the largest weight of each row, the reference of the others.
+
+    Args:
+        weights: that the model returned.
+        scores: of the projections.
+        squares: V.
+        allowed: True where a query may see a key.
+        unit: of rounding, u.
+        least: weights below it are known only to be small.
+
+    Returns:
+        the unit errors; a single zero if there are none.
+    """
+    errors, is_known = _errors(weights, scores, squares=squares, allowed=allowed, unit=unit, least=least)
+    known_errors = errors[is_known]
+    if not len(known_errors):
+        return known_errors.new_zeros(1)
+    return known_errors
 
 
 def _errors(
     weights: Tensor, scores: Tensor, *, squares: Tensor, allowed: Tensor, unit: float, least: float
 ) -> tuple[Tensor, Tensor]:
-    """Return z everywhere, and where it counts."""
-    logs = weights.masked_fill(~allowed, 0).clamp_(min=least).log_()
-    largest, largest_at = logs.max(-1, keepdim=True)
-    beside = scores - scores.gather(-1, largest_at)
-    floor = math.log(least) - largest  # less than this weight is as good as nothing
-    known = ((logs > math.log(least)) | (beside > floor)) & allowed
-    gap = (logs - largest).sub_(beside.clamp_(min=floor)).abs_()
-    rounding = (squares + squares.gather(-1, largest_at)).sqrt_().mul_(unit)
-    return gap.div_(rounding), known.scatter_(-1, largest_at, value=False)
+    """Return z of every pair, and True where it is known; all arguments have the shape of the weights.
+
+    Temporary tensors are changed in place: every batch of an analysis is checked, with all of its heads.
+    """
+    log_weights = weights.masked_fill(~allowed, 0).clamp_(min=least).log_()
+    largest, reference = log_weights.max(-1, keepdim=True)  # r of each row
+    floor = math.log(least) - largest  # relative to the largest weight; below it weights are unknown
+    relative_weights = log_weights - largest  # log α_st − log α_sr
+    relative_scores = scores - scores.gather(-1, reference)  # a_st − a_sr
+    is_known = ((log_weights > math.log(least)) | (relative_scores > floor)) & allowed
+    is_known.scatter_(-1, reference, value=False)
+    gap = relative_weights.sub_(relative_scores.clamp_(min=floor)).abs_()
+    rounding = (squares + squares.gather(-1, reference)).sqrt_().mul_(unit)
+    return gap.div_(rounding), is_known
 
 
 def squared_sizes(attention: Attention) -> Callable[[int], Float[Tensor, "batch target source"]]:
-    """Return a function of a head that returns its V."""
-    queries = _squares(
+    """Return a function that takes the number of a head and returns its V."""
+    query_squares = _squares(
         attention.query_map,
         attention.query_inputs,
         attention.query_rotation,
         projected=attention.queries,
         factor=attention.scale**2,
-    )
-    keys = _squares(
+    )  # (batch, heads, target, head_width)
+    key_squares = _squares(
         attention.key_map, attention.key_inputs, attention.key_rotation, projected=attention.keys, factor=1.0
-    )
+    )  # (batch, heads, source, head_width)
 
     def of_head(head: int) -> Tensor:
-        scores = attention.scores[:, head]
-        product = scores if attention.position_bias is None else scores - attention.position_bias[:, head]
-        return 2 * queries[:, head] @ keys[:, head].mT + product.square() + scores.square() + 1
+        scores = attention.scores[:, head]  # (batch, target, source)
+        product = scores
+        if attention.position_bias is not None:
+            product = scores - attention.position_bias[:, head]
+        of_factors = 2 * query_squares[:, head] @ key_squares[:, head].mT  # (batch, target, source)
+        return of_factors + product.square() + scores.square() + 1
 
     return of_head
 
@@ -897,46 +1057,50 @@ def squared_sizes(attention: Attention) -> Callable[[int], Float[Tensor, "batch 
 def _squares(
     linear_map: LinearMap, states: Tensor, rotation: Rotation | None, *, projected: Tensor, factor: float
 ) -> Float[Tensor, "batch heads length head_width"]:
-    """Return squares of what a projection makes, or of the terms that it sums where these are larger."""
-    bias = None if linear_map.bias is None else linear_map.bias.square()
-    squared = LinearMap(linear_map.weight.square(), bias)
-    terms = squared(states.square()) * factor
-    if rotation is not None:  # it deals them out among the coordinates
+    """Return squares of projected states, or of the terms that a projection sums if these are larger."""
+    squared_bias = None
+    if linear_map.bias is not None:
+        squared_bias = linear_map.bias.square()
+    squared_map = LinearMap(linear_map.weight.square(), squared_bias)
+    terms = squared_map(states.square()) * factor  # (batch, heads, length, head_width)
+    if rotation is not None:  # it distributes them among the coordinates
         terms = terms.mean(-1, keepdim=True)
     return torch.maximum(projected.square(), terms)
 
 
 def _require_rows(name: str, rows: Tensor, allowed: Tensor, *, tolerance: float) -> None:
-    beyond = float(rows.masked_fill(allowed, 0).sum(-1).max())
-    if not beyond <= tolerance:
+    """Raise BadInput if a row has weight at masked positions, or does not sum to one."""
+    on_masked = float(rows.masked_fill(allowed, 0).sum(-1).max())
+    if not on_masked <= tolerance:
         raise BadInput(
-            f"{name}: {beyond:.2g} of a row's attention is on what is masked here; give the masks that the "
-            "model was given, and the kind that it is (decoder_self sees no later words)"
+            f"{name}: {on_masked:.2g} of a row's attention is at positions that are masked here; give the "
+            "masks that the model was given, and the right kind (decoder_self sees no later words)"
         )
-    total = float((rows.sum(-1) - 1).abs().max())
-    if not total <= tolerance:
+    off_one = float((rows.sum(-1) - 1).abs().max())
+    if not off_one <= tolerance:
         raise BadInput(
-            f"{name}: a row of attention is {total:.2g} away from a sum of one; give what the softmax returns"
+            f"{name}: the sum of a row of attention differs from one by {off_one:.2g}; give what the softmax "
+            "returns"
         )
 
 
-LEAST_SEEN = 1e-3  # of a softmax, far above all that is rounded to nothing
+CLEARLY_POSITIVE = 1e-3  # a weight of a softmax far above all that rounding makes zero
 
 
-def _of_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
-    """Say that attention is exactly zero where a softmax of the scores is not nearly so; else nothing.
+def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
+    """Return a hint if attention is exactly zero where a softmax of the scores is clearly positive.
 
     Args:
         rows: of the model's attention, (rows, source).
         scores: of the projections, (rows, source).
-        allowed: places that the masks leave, (rows, source).
+        allowed: True where the masks allow a weight, (rows, source).
     """
     softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
-    n_zeros = int(((rows == 0) & allowed & (softmax > LEAST_SEEN)).sum())
+    n_zeros = int(((rows == 0) & allowed & (softmax > CLEARLY_POSITIVE)).sum())
     if not n_zeros:
         return ""
     return (
-        f". It is exactly 0 at {n_zeros} places that the masks allow: if the model makes no softmax of its "
-        "scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
+        f". It is exactly 0 at {n_zeros} positions that the masks allow: if the model applies no softmax to "
+        "its scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
         "unchecked=True)"
     )

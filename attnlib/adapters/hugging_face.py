@@ -28,7 +28,7 @@ from attnlib.adapters.eager import eager
 from attnlib.adapters.modules import Hooked, Hooks, Pairs, Traced, evaluated, pairs_by_length, probe_of_pairs
 from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
-from attnlib.arrays import several
+from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import single
 from attnlib.trace import KEY_SIDE, QUERY_SIDE, Attention, AttentionKind, Trace, site_names
@@ -46,7 +46,7 @@ _KINDS = {  # what models call their attention modules
 
 @dataclass(frozen=True)
 class _Family:
-    """What the attention modules of some models call their projections and their number of heads."""
+    """Names that the attention modules of a family of models give their projections and number of heads."""
 
     query: str
     key: str
@@ -77,7 +77,7 @@ class HuggingFace(Traced):
     Args:
         model: loaded, or built from a config; it stays on its device and in its precision.
         kinds: which attentions to catch; by default the cross-attention of an encoder–decoder.
-        layers: which of their layers, from 0; all by default. What is not caught costs no memory.
+        layers: which of their layers, from 0; all by default. Others cost no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts; by side, ``{"source": …,
             "target": …}``, if each side has a vocabulary.
 
@@ -114,8 +114,8 @@ class HuggingFace(Traced):
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
     ):
-        chosen_kinds = ("cross",) if kinds is None else several(kinds)
-        chosen_layers = several(layers)
+        chosen_kinds = ("cross",) if kinds is None else as_tuple(kinds)
+        chosen_layers = as_tuple(layers)
         _require_choice("kinds", chosen_kinds)
         _require_choice("layers", chosen_layers)
         for kind in chosen_kinds:
@@ -447,8 +447,8 @@ def _path_of(place: Hooked) -> str:
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
 
 
-@dataclass(eq=False)
-class _Frames:
+@dataclass(eq=False, repr=False)
+class _Frames(ShowsShapes):
     """A packed batch of frames, whose source is set once the encoder has run."""
 
     source: Tensor
@@ -462,7 +462,7 @@ class _Frames:
 class _Rows(nn.Linear):
     """One projection of several that a model keeps in one weight, stored input first.
 
-    Its name is path:n/of: the n-th of so many equal parts of the module at that path.
+    Its name is path:n/of: the n-th of a number of equal parts of the module at that path.
     """
 
     def __init__(self, model: nn.Module, name: str):

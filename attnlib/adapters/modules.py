@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
-from attnlib.arrays import several
+from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, single
 from attnlib.trace import Attention, AttentionKind, Trace
@@ -396,8 +396,8 @@ def weights_digest(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs(ShowsShapes):
     """Some pairs of a sample and a source position, which a model sees together.
 
     Attributes:
@@ -550,14 +550,14 @@ class Traced:
         ignored: int | Collection[int] | Mapping[str, Collection[int]],
     ):
         self.model: Any = model  # of any class: its attributes are not known here
-        self.hooked: tuple[Hooked, ...] = several(hooked)
+        self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
             self.ignored = cast(
                 "Mapping[str, Collection[int]]", ignored
             )  # a collection of ids is not a mapping
         else:
-            self.ignored = several(ignored)
+            self.ignored = as_tuple(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())
 
     def trace(self, batch: TokenBatch | FrameBatch | Mapping[str, Any]) -> Trace:
@@ -730,9 +730,9 @@ class Traced:
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Caught:
-    """What hooks caught of an attention: the inputs of its projections, the maps, and what was returned.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Caught(ShowsShapes):
+    """An attention as hooks caught it: the inputs of its projections, the maps, and what was returned.
 
     Attributes:
         queries: what the query projection returned, if it is a plain linear layer.
@@ -752,7 +752,7 @@ class Modules(Traced):
     Args:
         model: any module; it is left as it is.
         hooked: the attentions to catch.
-        run: calls the model on a packed batch, whose decoder reads ``batch.read``. What it returns matters
+        run: calls the model on a packed batch, whose decoder reads ``batch.read``. Its result matters
             for :meth:`logits` and :meth:`lexical_probe` alone: logits, or an object that has them as
             ``logits``.
         start: the id that the decoder reads at the first step if a batch has no ``read``; later steps read
@@ -788,7 +788,7 @@ class Modules(Traced):
         super().__init__(model, hooked, ignored)
         self.run = run
         self.start = start
-        # Whether attention is forced within the module rather than in what it returns, once that is known.
+        # True if attention is forced within the module rather than in what it returns, once that is known.
         self._within: dict[Hooked, bool] = {}
         if not self.hooked:
             raise BadInput("no attention is hooked: name the modules of one or more")

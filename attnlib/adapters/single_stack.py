@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from attnlib.adapters.eager import eager
 from attnlib.adapters.modules import Hooks, Traced, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotary, single
 from attnlib.trace import Attention, AttentionKind, Trace, site_names
@@ -42,7 +42,7 @@ Layout = Literal["apart", "thirds", "by head"]
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """How the attention modules of some models are built.
+    """Structure of the attention modules of a family of models.
 
     Attributes:
         models: names of some of these models.
@@ -163,7 +163,7 @@ class SingleStack(Traced):
     Args:
         model: loaded, or built from a config; it stays on its device and in its precision.
         kinds: "decoder_self" for a decoder, "encoder_self" for an encoder, which is the default.
-        layers: which layers, from 0; all by default. What is not caught costs no memory.
+        layers: which layers, from 0; all by default. Others cost no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Attributes:
@@ -195,8 +195,8 @@ class SingleStack(Traced):
     ):
         every_layer = find_self_attentions(model)
         self.kind = every_layer[0].kind
-        _require_kinds(model, several(kinds), self.kind)
-        chosen = every_layer if layers is None else _of_layers(every_layer, several(layers))
+        _require_kinds(model, as_tuple(kinds), self.kind)
+        chosen = every_layer if layers is None else _of_layers(every_layer, as_tuple(layers))
         super().__init__(model, (), ignored)
         self.attentions = tuple(chosen)
         self._every_layer = every_layer

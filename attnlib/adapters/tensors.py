@@ -46,7 +46,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from attnlib.arrays import as_ids, as_mask, as_tensor
+from attnlib.arrays import ShowsShapes, as_ids, as_mask, as_tensor
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import require_plain
 from attnlib.linear_map import LinearMap
@@ -176,8 +176,8 @@ def _predicting_what_is_read_next(trace: Trace) -> Trace:
 # -- one attention --
 
 
-@dataclass(frozen=True, eq=False)
-class _Keys:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Keys(ShowsShapes):
     """The states that keys are made of, and the name under which an analysis counts them."""
 
     states: Float[Tensor, "batch source width"]

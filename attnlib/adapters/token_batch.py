@@ -45,7 +45,7 @@ class TokenBatch(ShowsShapes):
 
     Raises:
         BadInput: shapes differ, a mask has other numbers than 0 and 1, a sample has no valid position, ids
-            are no integers, or a valid id is below 0.
+            are not integers, or a valid id is below 0.
 
     Example:
         >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
@@ -223,7 +223,7 @@ class SequenceBatch(ShowsShapes):
 
     Raises:
         BadInput: shapes differ, a mask has other numbers than 0 and 1, a row has no valid position, ids are
-            no integers, or a valid id is below 0.
+            not integers, or a valid id is below 0.
 
     Example:
         >>> SequenceBatch([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]).packed().tokens.tolist()
@@ -523,7 +523,7 @@ class LineBatch:
 
     @property
     def cut(self) -> int:
-        """How many pairs have a side that is longer than ``longest``.
+        """Number of pairs with a side that is longer than ``longest``.
 
         A side of exactly ``longest`` pieces may have been cut there or may end there, which one piece more
         shows.
@@ -537,7 +537,7 @@ class LineBatch:
 
     @property
     def _pieces(self) -> Int[Tensor, " pairs"]:
-        """How many pieces the longer side of each pair has."""
+        """Number of pieces of the longer side of each pair."""
         return torch.maximum(self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1))
 
 

@@ -1,4 +1,4 @@
-"""What the papers did to their own networks, for anybody's model: from a stream of passes to plain rows."""
+"""Analyses of the papers for any model: from a stream of traces to plain rows of results."""
 
 from attnlib.analysis.from_stream import analyse_stream
 from attnlib.analysis.results import Analysis

@@ -1,25 +1,24 @@
-"""How far the two passes over a corpus are, as a bar with the time left."""
+"""Show how far the two passes over a corpus are, as a bar with the time left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from attnlib.analysis.stream import Shard, Stream
 
-Progress = Callable[[str, int], None]  # of a stage, and how many batches it has read
+Progress = Callable[[str, int], None]  # takes a stage and the number of batches that it has read
 TITLES = {"fit": "components", "judge": "shares"}
 
 
 def followed(
     stream: Stream, part: Shard, *, progress: Progress | bool | None
 ) -> AbstractContextManager[Progress | None]:
-    """Return what is to be called after each batch: a function as it is, and for True one that moves a bar.
-
-    The bar is drawn on standard error, or below the cell of a notebook.
+    """Return a context whose value is the function to call after each batch, or None.
 
     Args:
-        stream: passes of the model, which may know how many batches it has.
+        stream: batches of the corpus, which may know how many they are.
         part: the batches that are read.
-        progress: a function, True for a bar, or nothing.
+        progress: a function, which is returned as it is; True for a function that moves a bar on standard
+            error, or below the cell of a notebook; None or False for nothing.
     """
     if progress is True:
         return _bar(stream, part)
@@ -28,6 +27,7 @@ def followed(
 
 @contextmanager
 def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
+    """Draw a bar for each stage that has begun; the value of the context moves them."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -45,7 +45,7 @@ def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
 
 
 def _total(stream: Stream, part: Shard, stage: str) -> int | None:
-    """Return how many batches a stage reads; None where the corpus does not know its length."""
+    """Return how many batches a stage reads; None if the length of the corpus is unknown."""
     if stream.n_batches is None:
         return None
     return sum(part.is_of(stage, number) for number in range(stream.n_batches))

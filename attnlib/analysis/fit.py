@@ -1,14 +1,17 @@
-"""First pass over a corpus: the components of all states that projections read, and average attention."""
+"""Sum the first pass over a corpus: components of all states that projections read, and average attention."""
 
 from collections.abc import Collection
 from typing import Any, cast
+
+from jaxtyping import Bool
+from torch import Tensor
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
 from attnlib.decomposition.components import Components, Method
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
-from attnlib.trace import Trace
+from attnlib.trace import Attention, Trace
 
 Head = tuple[str, int]  # name of the attention, number of the head
 
@@ -23,15 +26,15 @@ class Fit(PassSums):
     """Sums of the first pass.
 
     Args:
-        heads: those of every attention that are looked at; all by default.
+        heads: numbers of the heads to analyse in every attention; all by default.
         method: of the components; ``"means"`` is that of the papers, ``"least_squares"`` the exact fit.
 
     Attributes:
-        components: by name of the states.
-        averages: attention of the chosen heads, by name of the attention.
+        components: the sums of the states that projections read, by name of the states.
+        averages: the average attention of the chosen heads, by name of the attention.
 
     Raises:
-        BadInput: no head.
+        BadInput: ``heads`` is empty.
     """
 
     SUMS = (*PassSums.SUMS, "components", "averages")
@@ -55,37 +58,43 @@ class Fit(PassSums):
             return self._no_components(width=state["token_sums"].shape[1])
         return AverageAttention(heads=len(state["sums"]))
 
-    def update(self, model_pass: Trace) -> "Fit":
-        """Add a pass of the model, and return these sums.
+    def update(self, trace: Trace) -> "Fit":
+        """Add the trace of a batch, and return these sums.
 
         Raises:
             BadInput: a trace that cannot be validated, or scores that have no terms.
         """
-        model_pass = model_pass.validated()
-        whole = self._begin(model_pass)  # (batch,)
+        trace = trace.validated()
+        whole = self._begin(trace)  # (batch,)
         if whole is None:
             return self
-        for site, (side, states) in model_pass.sites().items():
+        for site, (side, states) in trace.sites().items():
             if site not in self.components:
                 self.components[site] = self._no_components(width=states.shape[-1])
-            tokens, mask = model_pass.tokens(side), model_pass.counted(side)
+            tokens = trace.tokens(side)  # (batch, length)
+            mask = trace.counted(side)  # (batch, length)
             self.components[site].update(states[whole], tokens[whole], mask[whole])
-        for attended in model_pass.attentions:
-            heads = chosen_heads(attended, self.heads)
-            if attended.name not in self.averages:
-                self.averages[attended.name] = AverageAttention(len(heads))
-            attention, _ = counted_attention(model_pass, attended, heads)  # (heads, batch, target, source)
-            query_side, key_side = model_pass.sides(attended.kind)
-            queries, keys = model_pass.counted(query_side), model_pass.counted(key_side)
-            self.averages[attended.name].update(attention[:, whole], queries[whole], keys[whole])
+        for attention in trace.attentions:
+            self._add_average(trace, attention, whole)
         return self
 
+    def _add_average(self, trace: Trace, attention: Attention, whole: Bool[Tensor, " batch"]) -> None:
+        """Add the weights of one attention to the averages of their sizes."""
+        heads = chosen_heads(attention, self.heads)
+        if attention.name not in self.averages:
+            self.averages[attention.name] = AverageAttention(len(heads))
+        weights, _ = counted_attention(trace, attention, heads)  # (heads, batch, target, source)
+        query_side, key_side = trace.sides(attention.kind)
+        queries = trace.counted(query_side)  # (batch, target)
+        keys = trace.counted(key_side)  # (batch, source)
+        self.averages[attention.name].update(weights[:, whole], queries[whole], keys[whole])
+
     def _no_components(self, width: int) -> Components:
-        """Return components of nothing yet, whose constants converge as the corpus grows."""
+        """Return empty components, whose constants converge as the corpus grows."""
         return Components(width, self.method, constants="by_count", variance=False)
 
     def merge(self, other: "Fit") -> "Fit":
-        """Return new sums of both parts.
+        """Return new sums of both parts of a corpus.
 
         Raises:
             BadInput: the two have different heads, method or attentions.

@@ -1,4 +1,4 @@
-"""From the passes of a model over a corpus to an analysis."""
+"""Analyse a corpus that a model reads batch by batch."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -14,7 +14,7 @@ from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
 from attnlib.analysis.stream import Shard, Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.trace import Trace
@@ -37,46 +37,66 @@ def analyse_stream(
     """Fit components of all states on most of a corpus, and judge every head on the rest.
 
     Args:
-        stream: passes of the model over the corpus.
-        heads: of every attention; all by default.
+        stream: batches of the corpus and the model that reads them.
+        heads: numbers of the heads to analyse in every attention, from 0; all by default.
         method: of the components, ``"least_squares"`` or ``"means"``.
-        every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
-            the same samples, and the analysis says so: its residuals are too small.
-        interventions: also see how far attention moves when a part of the states comes from another sample or
-            is drawn anew, see :mod:`attnlib.analysis.interventions`.
-        keep: keeps the sums of both passes while they go on; without it nothing outlasts the process.
+        every: hold out and judge every N-th batch. A corpus of fewer batches is fitted and judged
+            on the same samples, and the analysis says so: its residuals are too small.
+        interventions: whether to measure, too, how far attention moves when a part of the states is exchanged
+            or drawn anew, see :mod:`attnlib.analysis.interventions`.
+        keep: saves the sums of both passes while they are running; without it nothing outlasts the process.
         progress: True for a bar with the time left, or a function that is called after each batch with the
             stage, "fit" or "judge", and the number of batches read.
-        about: what a report says of model and corpus.
+        about: what a report says of model and corpus, by title.
 
     Returns:
-        The analysis. Warns of a lexical probe that cannot be taken, before the first pass.
+        The analysis. Before the first pass it warns if the lexical probe cannot be taken.
 
     Raises:
-        BadInput: a corpus with nothing to judge, or no head.
+        BadInput: the corpus has nothing to judge, or ``heads`` is empty or not made of whole numbers.
+
+    Example:
+        >>> import torch
+        >>> from attnlib.trace import Attention, Trace
+        >>> from attnlib.linear_map import LinearMap
+        >>> draw = torch.Generator().manual_seed(0)
+        >>> def trace_of(tokens):
+        ...     states = torch.randn(*tokens.shape, 4, generator=draw)
+        ...     maps = (LinearMap.none(states), LinearMap.none(states))
+        ...     attention = Attention("encoder_self", 0, query_inputs=states, key_inputs=states, maps=maps)
+        ...     return Trace.of_one_sequence(tokens, tokens > 0, (attention,))
+        >>> batches = [torch.randint(1, 9, (2, 5), generator=draw) for _ in range(10)]
+        >>> analyse_stream(Stream(trace_of, batches))
+        Analysis of 1 heads, fitted on 16 samples, judged on 4
     """
-    heads = several(heads)
-    if any(type(head) is not int for head in heads or ()):
+    heads = as_tuple(heads)
+    if heads is not None and any(type(head) is not int for head in heads):
         raise BadInput(f"heads is {heads}; expected numbers of heads, from 0")
-    tried = stream.tried(stream.first())
-    if tried is not stream:
-        warn(f"no lexical probe: {tried.no_probe}", stacklevel=3)
+    probed_stream = stream.with_working_probe(stream.first())
+    if probed_stream is not stream:
+        warn(f"no lexical probe: {probed_stream.no_probe}", stacklevel=3)
     judgement, part = both_passes(
-        tried, every, keep=keep, progress=progress, interventions=interventions, heads=heads, method=method
+        probed_stream,
+        every,
+        keep=keep,
+        progress=progress,
+        interventions=interventions,
+        heads=heads,
+        method=method,
     )
-    return analysis_of(tried, judgement, part, about=about)
+    return analysis_of(probed_stream, judgement, part, about=about)
 
 
 def analysis_of(
     stream: Stream, judgement: HeldOutSums, part: Shard, *, about: dict[str, str] | None = None
 ) -> Analysis:
-    """Return what the sums of both passes come to, with what made them and some judged samples.
+    """Return the analysis that follows from the sums of both passes, with its provenance and judged samples.
 
     Args:
-        stream: what the sums are of.
-        judgement: the sums of the second pass, which have those of the first.
-        part: the batches that they are of.
-        about: what a report says of model and corpus.
+        stream: batches of the corpus and the model that read them.
+        judgement: sums of the second pass, which hold those of the first.
+        part: the batches that were read.
+        about: what a report says of model and corpus, by title.
     """
     fit = judgement.fit
     made = _made_by(stream, judgement, part)
@@ -88,37 +108,41 @@ def analysis_of(
     first_batch = stream.first("judge", part)
     if first_batch is None:
         return replace(analysis, made=made)
-    model_pass = stream.trace(first_batch).validated()
+    trace = stream.trace(first_batch).validated()
     return replace(
         analysis,
-        made=made | {"computed in": _computed_in(model_pass)},
-        samples=samples_of(stream, model_pass, fit),
-        one_sequence=model_pass.is_one_sequence,
+        made=made | {"computed in": _computed_in(trace)},
+        samples=samples_of(stream, trace, fit),
+        one_sequence=trace.is_one_sequence,
     )
 
 
 def _made_by(stream: Stream, judgement: HeldOutSums, part: Shard) -> dict[str, dict]:
     """Return options, checksums and versions, by group; those of the stream come last."""
     fit = judgement.fit
+    heads = None
+    if fit.heads is not None:
+        heads = ",".join(map(str, fit.heads))
     options: dict[str, Any] = {
-        "heads": fit.heads and ",".join(map(str, fit.heads)),
+        "heads": heads,
         "method": fit.method,
         "every": part.every,
         "probed": stream.probed,
     }
-    made = {"options": {}, "sha256": {}} | stream.made() | {"versions": versions()}
-    made["options"] = options | made["options"]
-    return made
+    by_group = {"options": {}, "sha256": {}} | stream.made()
+    by_group["options"] = options | by_group["options"]
+    by_group["versions"] = versions()
+    return by_group
 
 
-def _computed_in(model_pass: Trace) -> dict[str, Any]:
-    """Return in which precision, where and with how many samples a batch went through the model."""
-    dtypes = {attended.precision or attended.query_inputs.dtype for attended in model_pass.attentions}
-    names = sorted(str(dtype).removeprefix("torch.") for dtype in dtypes)
+def _computed_in(trace: Trace) -> dict[str, Any]:
+    """Return the precision, the device and the size of the first batch that the model computed with."""
+    dtypes = {attention.precision or attention.query_inputs.dtype for attention in trace.attentions}
+    precisions = sorted(str(dtype).removeprefix("torch.") for dtype in dtypes)
     return {
-        "precision": ", ".join(names),
-        "device": str(model_pass.source_mask.device),
-        "samples in its first batch": len(model_pass.source_mask),
+        "precision": ", ".join(precisions),
+        "device": str(trace.source_mask.device),
+        "samples in its first batch": len(trace.source_mask),
     }
 
 

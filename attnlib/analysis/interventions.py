@@ -1,44 +1,47 @@
-"""How far attention moves when a part of the states comes from elsewhere: effects to compare shares with.
+"""Measure how far attention moves when a part of the states is replaced: effects to compare shares with.
 
-A share says how much of the variation of scores goes together with a term. What attention would do with
-another part in its place is a different question, which this module answers. Scores are bilinear in the
-states of both sides, so that attention follows from the states and the projections alone: no further pass
-of the model is needed. What the model would make of the changed attention is not computed.
+A share says how much of the variation of scores a term explains. It does not say how attention
+would change with another part, which this module measures. Scores are bilinear in the states of both sides,
+so attention follows from the states and the projections alone: no further pass of the model is needed. The
+effect on the output of the model is not computed.
 
-One part is taken from elsewhere, on the side of the queries, of the keys, or of both. Two ways differ in
-where it comes from, among the places that count:
+One part is replaced, on the side of the queries, of the keys, or of both. Two ways differ in where the new
+part comes from, among the positions that count:
 
     part        exchange                             resample
     temporal    another position of the same sample  the same as exchange
-    input       the same position of another sample  any place of the batch
-    residual    the same position of another sample  any place of the batch
+    input       the same position of another sample  any position of any sample
+    residual    the same position of another sample  any position of any sample
     state       the same position of another sample  another position of the same sample
 
-The state is all three parts at once. A temporal part depends on the position alone, so another sample's at
-the same position would be the same. An **exchange** keeps together what a sentence has at all of its
-positions: parts come from one other sample, and attention follows what they say together. Where that sample
-is shorter, the next one that is long enough gives the part. A **resampling** ablation draws every place by
-itself: what a part shares with its neighbours and with its position is lost as well, so it moves attention
-further where the parts of a sentence belong together. The book's chapter on interchange exchanges parts in
-the forward pass of its networks; it takes them from where *resample* does.
+The state is all three parts at once. A temporal part depends on the position alone, so another sample would
+provide the same one. An **exchange** keeps the positions of a sentence together: all parts come from one
+other sample, or, where that sample is too short, from the next one that is long enough. A **resampling**
+ablation draws each position independently: the dependence of a part on its neighbours and on its position is
+lost as well, so it moves attention further where the parts of a sentence depend on each other. The book's
+chapter on interchange exchanges parts in the forward pass of its networks; it takes them from where
+*resample* does.
 
-The **effect** is the mean total variation between the rows of attention before and after, 0 where nothing
-moves and 1 where all of it does. Rows with one position to choose from are left out, and so are words that
-were not fitted on (with least squares).
+The **effect** is the mean total variation between the rows of attention before and after: 0 if attention
+stays, 1 if all of it moves. Rows with a single visible position are left out, and with least squares so are
+words that the fit has not seen.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.analysis.part_shares import SIDES, Side, weighted, weights_of
+from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
+from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
@@ -49,10 +52,11 @@ Way = Literal["exchange", "resample"]
 WAYS: tuple[Way, ...] = ("exchange", "resample")
 STATE = "state"  # all three parts
 MOVED_PARTS = (*PART_NAMES, STATE)
+EVERY_PART = "every"  # each of the three parts, compared together
 ATTRIBUTIONS = ("own", "split", "any_term", "mean_absolute", "substitution")
-FEWEST = 3  # points that a rank correlation is taken of
+FEWEST_POINTS = 3  # for a rank correlation
 
-#: of a row of :func:`intervention_rows`
+#: the columns of a row of :func:`intervention_rows`
 INTERVENTION_COLUMNS = {
     "kind": "of the attention: cross, encoder_self or decoder_self",
     "layer": "of the attention, from 0",
@@ -61,32 +65,44 @@ INTERVENTION_COLUMNS = {
     "side": "whose part is replaced: query, keys or both",
     "part": "that is replaced: temporal, input, residual, or state for all three",
     "moved": "mean total variation between rows of attention before and after, from 0 to 1",
-    "rows": "how many rows of attention the mean is of",
+    "rows": "number of rows of attention that the mean is of",
 }
 
-#: of a row of :func:`calibration_rows`
+#: the columns of a row of :func:`calibration_rows`
 CALIBRATION_COLUMNS = {
     "kind": "of the attention: cross, encoder_self or decoder_self",
     "way": "exchange or resample",
     "side": "whose part is replaced: query, keys or both",
-    "part": "temporal, input or residual; every for all three, each a point of its own",
+    "part": "temporal, input or residual; every for all three, with a point for each",
     "attribution": "own, split, any_term, mean_absolute or substitution",
     "rank_correlation": "Spearman's, between attribution and effect; NaN for fewer than three points",
-    "heads": "how many heads it is of; heads that attend evenly are left out",
+    "heads": "number of heads that it is of; heads that attend almost uniformly are left out",
 }
 
 
 # Where parts come from.
 
 
-@dataclass(frozen=True, eq=False)
-class Donors:
+@dataclass(frozen=True, eq=False, repr=False)
+class Origin(ShowsShapes):
+    """The places that a part is taken from: their samples and their positions."""
+
+    sample: Int[Tensor, "samples length"]
+    position: Int[Tensor, "samples length"]
+
+    def of(self, part: Float[Tensor, "samples length *rest"]) -> Float[Tensor, "samples length *rest"]:
+        """Return a part as it is at these places."""
+        return part[self.sample.to(part.device), self.position.to(part.device)]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Donors(ShowsShapes):
     """For each place of one side of a batch, the places that parts come from.
 
     Attributes:
-        within: position in the same sample, for the temporal part.
-        partner: sample that has the same position.
-        across_sample, across_position: any place of the batch.
+        within: the position in the same sample that the temporal part comes from.
+        partner: the sample that provides the same position.
+        across_sample, across_position: the sample and position drawn from the whole batch.
     """
 
     within: Int[Tensor, "samples length"]
@@ -98,58 +114,64 @@ class Donors:
     def drawn(
         cls, mask: Bool[Tensor, "samples length"], order: Int[Tensor, " samples"], draw: torch.Generator
     ) -> "Donors":
-        """Draw them among the places that count; the others keep their own.
+        """Draw donors among the places that count; other places keep their parts.
 
         Args:
-            mask: places that count.
-            order: of the samples: each takes from the next one that has the same position.
-            draw: on the CPU.
+            mask: True at places that count.
+            order: of the samples; each takes parts from the next one that has the same position.
+            draw: a generator on the CPU.
         """
         mask = mask.cpu()
-        samples, length = mask.shape
-        own_sample = torch.arange(samples)[:, None].expand(samples, length)
-        own_position = torch.arange(length).expand(samples, length)
-        within, partner = own_position.clone(), own_sample.clone()
-        for sample in range(samples):
-            positions = mask[sample].nonzero()[:, 0]
+        itself = _every_place(*mask.shape)
+
+        within = itself.position.clone()  # (samples, length)
+        for sample, is_counted in enumerate(mask):
+            positions = is_counted.nonzero()[:, 0]
             within[sample, positions] = positions[torch.randperm(len(positions), generator=draw)]
-        for position in range(length):
-            reaching = order[mask[order, position]]  # samples with this position, in order
-            partner[reaching, position] = reaching.roll(-1)
-        places = torch.randperm(int(mask.sum()), generator=draw)
-        across_sample, across_position = own_sample.clone(), own_position.clone()
-        across_sample[mask] = own_sample[mask][places]
-        across_position[mask] = own_position[mask][places]
+
+        partner = itself.sample.clone()  # (samples, length)
+        for position in range(mask.shape[1]):
+            samples = order[mask[order, position]]  # those long enough, in order
+            partner[samples, position] = samples.roll(-1)
+
+        shuffled = torch.randperm(int(mask.sum()), generator=draw)
+        across_sample, across_position = itself.sample.clone(), itself.position.clone()
+        across_sample[mask] = itself.sample[mask][shuffled]
+        across_position[mask] = itself.position[mask][shuffled]
         return cls(
             within=within, partner=partner, across_sample=across_sample, across_position=across_position
         )
 
-    def places(
-        self, way: Way, part: str
-    ) -> tuple[Int[Tensor, "samples length"], Int[Tensor, "samples length"]]:
-        """Return the sample and the position that each place takes a part from."""
-        own_sample = torch.arange(len(self.within))[:, None].expand_as(self.within)
-        own_position = torch.arange(self.within.shape[1]).expand_as(self.within)
+    def origin(self, way: Way, part: str) -> Origin:
+        """Return where each place takes a part from."""
+        itself = _every_place(*self.within.shape)
         if part == "temporal" or (part == STATE and way == "resample"):
-            return own_sample, self.within
+            return Origin(itself.sample, self.within)
         if way == "exchange":
-            return self.partner, own_position
-        return self.across_sample, self.across_position
+            return Origin(self.partner, itself.position)
+        return Origin(self.across_sample, self.across_position)
+
+
+def _every_place(samples: int, length: int) -> Origin:
+    """Return the sample and the position of each place of a batch."""
+    sample = torch.arange(samples)[:, None].expand(samples, length)
+    position = torch.arange(length).expand(samples, length)
+    return Origin(sample, position)
 
 
 # One side of an attention.
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """What a projection makes of the parts of states, before its rotation and its scale.
+@dataclass(frozen=True, eq=False, repr=False)
+class _ReplaceableSide(ShowsShapes):
+    """One side of an attention: the projected parts of its states, before rotation and scale.
 
     Attributes:
-        parts: by name; what all states have in common is in the temporal part, whose exchange leaves it
-            alone.
-        rotation: of the side.
-        scale: of the side.
-        donors: where parts come from.
+        parts: by name; the constant that all states share is in the temporal part, whose exchange leaves it
+            unchanged.
+        rotation: by position; None without one.
+        scale: that the projection is multiplied with.
+        donors: where new parts come from.
     """
 
     parts: Mapping[str, Float[Tensor, "samples length heads head_width"]]
@@ -167,7 +189,17 @@ class _Side:
         rotation: Rotation | None,
         donors: Donors,
         scale: float = 1.0,
-    ) -> "_Side":
+    ) -> "_ReplaceableSide":
+        """Project the parts of states.
+
+        Args:
+            linear: the projection.
+            states: of the side.
+            means: the components at the places of these states.
+            rotation: by position; None without one.
+            donors: where new parts come from.
+            scale: that the projection is multiplied with.
+        """
         projected = linear(states).transpose(1, 2)  # (samples, length, heads, head_width)
         temporal = linear(means.temporal[None]).transpose(1, 2)  # (1, length, heads, head_width)
         words = linear.without_bias(means.input).transpose(0, 1)  # (words, heads, head_width)
@@ -183,14 +215,13 @@ class _Side:
     def vectors(
         self, way: Way | None = None, part: str = STATE
     ) -> Float[Tensor, "samples heads length head_width"]:
-        """Return queries or keys: as they are, or with a part from elsewhere."""
+        """Return queries or keys: as they are, or with one part replaced."""
         vectors = self.parts[STATE]  # (samples, length, heads, head_width)
         if way is not None:
-            own = self.parts[part]
-            sample, position = self.donors.places(way, part)
-            other = own[sample.to(own.device), position.to(own.device)]
-            vectors = other if part == STATE else vectors - own + other
-        vectors = vectors.transpose(1, 2)
+            replaced = self.parts[part]  # (samples, length, heads, head_width)
+            new = self.donors.origin(way, part).of(replaced)
+            vectors = new if part == STATE else vectors - replaced + new
+        vectors = vectors.transpose(1, 2)  # (samples, heads, length, head_width)
         if self.rotation is not None:
             vectors = self.rotation(vectors)
         return vectors * self.scale
@@ -200,22 +231,22 @@ class _Side:
 
 
 class InterventionSums(StreamingSums):
-    """How far the heads of one attention moved, summed over rows.
+    """Sums over rows of how far the heads of one attention move.
 
     Args:
-        heads: their numbers.
+        heads: numbers of the heads.
 
     Attributes:
-        moved: total variation, (heads, ways, sides, parts) in the order of :data:`WAYS`, ``SIDES`` and
-            :data:`MOVED_PARTS`.
-        rows: how many rows were summed.
+        moved: total variation, (heads, ways, sides, parts), in the order of :data:`WAYS`, ``FACTOR_SIDES``
+            and :data:`MOVED_PARTS`.
+        rows: number of rows summed.
     """
 
     SUMS = ("moved", "rows")
 
     def __init__(self, heads: Collection[int]):
         self.heads = tuple(heads)
-        sizes = (len(self.heads), len(WAYS), len(SIDES), len(MOVED_PARTS))
+        sizes = (len(self.heads), len(WAYS), len(FACTOR_SIDES), len(MOVED_PARTS))
         self.moved = torch.zeros(sizes, dtype=torch.float64)
         self.rows = 0
 
@@ -229,13 +260,20 @@ class InterventionSums(StreamingSums):
 
     def update(
         self,
-        query: _Side,
-        keys: _Side,
+        query: _ReplaceableSide,
+        keys: _ReplaceableSide,
         allowed: Bool[Tensor, "samples target source"],
         *,
         bias: Float[Tensor, "samples heads target source"] | None = None,
     ) -> "InterventionSums":
-        """Add a batch, and return these sums."""
+        """Add a batch, and return these sums.
+
+        Args:
+            query: the side of the queries.
+            keys: the side of the keys.
+            allowed: True where a query may see a key.
+            bias: the position bias, which is added to the scores.
+        """
         chosen = ChosenRows.of(allowed)
         if not len(chosen):
             return self
@@ -244,56 +282,57 @@ class InterventionSums(StreamingSums):
             scores = queries @ keys.mT  # (samples, heads, target, source)
             if bias is not None:
                 scores = scores + bias
-            return softmax_of_rows(chosen.values(scores.transpose(0, 1)).double(), chosen.valid)
+            rows = chosen.values(scores.transpose(0, 1))  # (heads, row, source)
+            return softmax_of_rows(rows.double(), chosen.valid)
 
-        own_queries, own_keys = query.vectors(), keys.vectors()
-        before = attention(own_queries, own_keys)  # (heads, row, source)
+        old_queries, old_keys = query.vectors(), keys.vectors()
+        before = attention(old_queries, old_keys)  # (heads, row, source)
         for way_number, way in enumerate(WAYS):
             for part_number, part in enumerate(MOVED_PARTS):
-                queries, other_keys = query.vectors(way, part), keys.vectors(way, part)
+                new_queries, new_keys = query.vectors(way, part), keys.vectors(way, part)
                 after = {
-                    "query": attention(queries, own_keys),
-                    "keys": attention(own_queries, other_keys),
-                    "both": attention(queries, other_keys),
+                    "query": attention(new_queries, old_keys),
+                    "keys": attention(old_queries, new_keys),
+                    "both": attention(new_queries, new_keys),
                 }
-                for side_number, side in enumerate(SIDES):
+                for side_number, side in enumerate(FACTOR_SIDES):
                     moved = total_variation(after[side], before).sum(-1)  # (heads,)
                     self.moved[:, way_number, side_number, part_number] += moved.cpu()
         self.rows += len(chosen)
         return self
 
-    def effects(self) -> Iterator[tuple[int, Way, str, str, float]]:
-        """Yield head, way, side, part, and how far attention moved; NaN without rows."""
-        means = self.moved / self.rows if self.rows else torch.full_like(self.moved, math.nan)
-        for place, head in enumerate(self.heads):
-            for way_number, way in enumerate(WAYS):
-                for side_number, side in enumerate(SIDES):
-                    for part_number, part in enumerate(MOVED_PARTS):
-                        yield head, way, side, part, float(means[place, way_number, side_number, part_number])
+    def effects(self) -> Iterator[dict[str, Any]]:
+        """Yield head, way, side, part, and how far attention moves; NaN without rows."""
+        means = self.moved / self.rows  # (heads, ways, sides, parts); 0 / 0 is NaN
+        numbered = (enumerate(names) for names in (self.heads, WAYS, FACTOR_SIDES, MOVED_PARTS))
+        for entries in product(*numbered):
+            place = tuple(number for number, _ in entries)
+            head, way, side, part = (name for _, name in entries)
+            yield {"head": head, "way": way, "side": side, "part": part, "moved": float(means[place])}
 
 
 def donors_of(
-    model_pass: Trace, means: Mapping[str, Means], whole: Bool[Tensor, " batch"], *, method: str, seed: int
+    trace: Trace, means: Mapping[str, Means], whole: Bool[Tensor, " batch"], *, method: str, seed: int
 ) -> dict[str, Donors]:
-    """Draw for both sides of a batch where parts come from; attentions that read the same states share them.
+    """Draw for both sides of a batch where parts come from; all attentions of the batch share them.
 
     Args:
-        model_pass: the pass of the model.
+        trace: of the batch.
         means: components at the places of the whole samples, by name of the states.
-        whole: samples of which something counts on both sides.
-        method: of the components; by least squares, places that were not fitted on give nothing.
+        whole: True for samples that have a counted position on both sides.
+        method: of the components; with least squares, places that the fit has not seen provide no part.
         seed: of the draws.
 
     Returns:
-        by side, "source" and "target".
+        the donors by side, "source" and "target".
     """
     draw = torch.Generator().manual_seed(seed)
     order = torch.randperm(int(whole.sum()), generator=draw)
     donors = {}
-    for site, (side, _) in sorted(model_pass.sites().items()):
+    for site, (side, _) in sorted(trace.sites().items()):
         if side in donors:
             continue
-        mask = model_pass.counted(side)[whole]
+        mask = trace.counted(side)[whole]
         if method != "means":
             mask = mask & means[site].known
         donors[side] = Donors.drawn(mask, order, draw)
@@ -308,38 +347,42 @@ def add_interventions(
     whole: Bool[Tensor, " batch"],
     donors: tuple[Donors, Donors],
 ) -> None:
-    """Add what interventions do to the heads of an attention.
+    """Add the effects of all interventions on the heads of an attention.
 
     Args:
-        sums: of this attention.
+        sums: of this attention; changed in place.
         batch: the attention and its terms.
         means: components at the places of the whole samples, by name of the states.
-        whole: samples of which something counts on both sides.
-        donors: of the side of the queries and of that of the keys.
+        whole: True for samples that have a counted position on both sides.
+        donors: of the side of the queries and of the side of the keys.
     """
-    attended = batch.attended
-    query = _Side.of(
-        attended.query_map.of_heads(batch.heads),
-        attended.query_inputs[whole],
-        means[attended.query_site],
-        rotation=attended.query_rotation,
-        donors=donors[0],
-        scale=attended.scale,
+    attention = batch.attention
+    query_donors, key_donors = donors
+    query_map = attention.query_map.of_heads(batch.heads)
+    key_map = attention.key_map.of_heads(batch.heads)
+    query = _ReplaceableSide.of(
+        query_map,
+        attention.query_inputs[whole],
+        means[attention.query_site],
+        rotation=attention.query_rotation,
+        donors=query_donors,
+        scale=attention.scale,
     )
-    keys = _Side.of(
-        attended.key_map.of_heads(batch.heads),
-        attended.key_inputs[whole],
-        means[attended.key_site],
-        rotation=attended.key_rotation,
-        donors=donors[1],
+    keys = _ReplaceableSide.of(
+        key_map,
+        attention.key_inputs[whole],
+        means[attention.key_site],
+        rotation=attention.key_rotation,
+        donors=key_donors,
     )
-    bias = attended.position_bias
+    bias = attention.position_bias
     if bias is not None:
-        bias = bias.expand(len(whole), -1, -1, -1)[whole][:, batch.heads]
+        of_batch = bias.expand(len(whole), -1, -1, -1)  # (batch, heads, target, source)
+        bias = of_batch[whole][:, batch.heads]
     sums.update(query, keys, batch.fitted, bias=bias)
 
 
-# What they come to.
+# Rows of the results.
 
 
 def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
@@ -349,38 +392,44 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
         sums: by name of the attention, such as "cross.0".
     """
     rows = []
-    for name, of_attention in sums.items():
+    for name, attention_sums in sums.items():
         kind, layer = name.split(".")
-        for head, way, side, part, moved in of_attention.effects():
-            values = (kind, int(layer), head, way, side, part, moved, of_attention.rows)
-            rows.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
+        columns = {"kind": kind, "layer": int(layer), "rows": attention_sums.rows}
+        for effect in attention_sums.effects():
+            row = columns | effect
+            rows.append({column: row[column] for column in INTERVENTION_COLUMNS})
     return rows
 
 
-def attributions(terms: Collection[Mapping[str, Any]], part: str, side: Side) -> dict[str, float]:
-    """Return what each attribution says of a part of a head, by name; larger for what should matter more.
+def attributions(terms: Collection[Mapping[str, Any]], part: str, side: FactorSide) -> dict[str, float]:
+    """Return the value of each attribution for a part of a head, larger for parts that should matter more.
 
     ``own``, ``split`` and ``any_term`` are covariance shares of the terms that the part enters on this side,
-    see :mod:`attnlib.analysis.part_shares`; ``mean_absolute`` are mean absolute shares of terms, split
-    likewise; ``substitution`` is 1 − similarity of the attention that is rebuilt without the part's own term.
-    For one side alone, split and any-term shares hardly differ in rank: both count all terms that the side's
-    part enters.
+    see :mod:`attnlib.analysis.part_shares`; ``mean_absolute`` is the mean absolute share, split likewise;
+    ``substitution`` is 1 − similarity of the attention rebuilt without the term of the part with itself. For
+    one side alone, split and any-term shares hardly differ in rank: both count all terms that the part
+    enters.
 
     Args:
         terms: rows of the terms of one head.
         part: "temporal", "input" or "residual".
         side: "query", "keys" or "both".
+
+    Returns:
+        the values by name of the attribution.
     """
     covariance = {row["term"]: row["covariance_share"] for row in terms}
-    absolute = {row["term"]: row["mean_absolute_share"] for row in terms}
+    mean_absolute = {row["term"]: row["mean_absolute_share"] for row in terms}
     similarity = {row["term"]: row["similarity_without"] for row in terms}
     names = tuple(covariance)
-    split = weights_of(names, part, "split", side=side)
+    own_weights = weights_of(names, part, "own", side=side)
+    split_weights = weights_of(names, part, "split", side=side)
+    any_term_weights = weights_of(names, part, "any_term", side=side)
     return {
-        "own": weighted(covariance, weights_of(names, part, "own", side=side)),
-        "split": weighted(covariance, split),
-        "any_term": weighted(covariance, weights_of(names, part, "any_term", side=side)),
-        "mean_absolute": weighted(absolute, split),
+        "own": weighted_sum(covariance, own_weights),
+        "split": weighted_sum(covariance, split_weights),
+        "any_term": weighted_sum(covariance, any_term_weights),
+        "mean_absolute": weighted_sum(mean_absolute, split_weights),
         "substitution": 1 - similarity[f"{part}·{part}"],
     }
 
@@ -395,63 +444,79 @@ def calibration_rows(
     Args:
         terms: rows of the terms of all heads.
         effects: rows of :func:`intervention_rows`.
-        even: kind, layer and number of the heads that attend evenly, which are left out: their scores hardly
-            vary, so that their shares are those of noise.
+        even: kind, layer and number of the heads that attend almost uniformly, which are left out: their
+            scores hardly vary, so that their shares are noise.
 
     Returns:
         rows with the columns of :data:`CALIBRATION_COLUMNS`.
     """
-    terms_of_head: dict[tuple, list] = {}
+    terms_of_head: dict[tuple, list] = defaultdict(list)
     for row in terms:
-        terms_of_head.setdefault(_head(row), []).append(row)
-    points: dict[tuple, list[tuple[float, float]]] = {}
+        terms_of_head[_head(row)].append(row)
+    points: dict[_Comparison, list[tuple[float, float]]] = defaultdict(list)
     for row in effects:
         head = _head(row)
         if row["part"] == STATE or head in even:
             continue
-        found = attributions(terms_of_head[head], row["part"], row["side"])
-        for attribution, value in found.items():
-            for part in (row["part"], "every"):
-                group = (row["kind"], row["way"], row["side"], part, attribution)
-                points.setdefault(group, []).append((value, row["moved"]))
+        values = attributions(terms_of_head[head], row["part"], row["side"])
+        for attribution, value in values.items():
+            for part in (row["part"], EVERY_PART):
+                comparison = _Comparison(row["kind"], row["way"], row["side"], part, attribution)
+                points[comparison].append((value, row["moved"]))
     rows = []
-    for group, pairs in points.items():
-        n_heads = len(pairs) // (len(PART_NAMES) if group[3] == "every" else 1)
-        correlation = spearman(np.array(pairs)) if len(pairs) >= FEWEST else math.nan
-        rows.append(dict(zip(CALIBRATION_COLUMNS, (*group, correlation, n_heads), strict=True)))
-    return sorted(rows, key=_order)
+    for comparison in sorted(points, key=_Comparison.order):
+        pairs = points[comparison]
+        row = comparison._asdict()
+        row["rank_correlation"] = math.nan
+        if len(pairs) >= FEWEST_POINTS:
+            row["rank_correlation"] = spearman(np.array(pairs))
+        row["heads"] = len(pairs)
+        if comparison.part == EVERY_PART:
+            row["heads"] = len(pairs) // len(PART_NAMES)
+        rows.append(row)
+    return rows
+
+
+class _Comparison(NamedTuple):
+    """The two things that a rank correlation compares; fields as columns of :data:`CALIBRATION_COLUMNS`."""
+
+    kind: str
+    way: Way
+    side: FactorSide
+    part: str
+    attribution: str
+
+    def order(self) -> tuple[str, int, int, int, int]:
+        return (
+            self.kind,
+            WAYS.index(self.way),
+            FACTOR_SIDES.index(self.side),
+            (*PART_NAMES, EVERY_PART).index(self.part),
+            ATTRIBUTIONS.index(self.attribution),
+        )
 
 
 def _head(row: Mapping[str, Any]) -> tuple[str, int, int]:
     return row["kind"], row["layer"], row["head"]
 
 
-def _order(row: Mapping[str, Any]) -> tuple:
-    parts = (*PART_NAMES, "every")
-    numbers = (
-        WAYS.index(row["way"]),
-        SIDES.index(row["side"]),
-        parts.index(row["part"]),
-        ATTRIBUTIONS.index(row["attribution"]),
-    )
-    return row["kind"], *numbers
-
-
 def spearman(pairs: Float[np.ndarray, "points 2"]) -> float:
     """Return the rank correlation of two columns, ties at their mean rank; NaN where a column is constant.
 
-    >>> round(spearman(np.array([[1.0, 10.0], [2.0, 30.0], [2.0, 20.0], [4.0, 90.0]])), 4)
-    0.9487
+    Example:
+        >>> round(spearman(np.array([[1.0, 10.0], [2.0, 30.0], [2.0, 20.0], [4.0, 90.0]])), 4)
+        0.9487
     """
     if not np.isfinite(pairs).all():
         return math.nan
-    ranks = np.stack([_ranks(column) for column in pairs.T])
+    ranks = np.stack([_ranks(column) for column in pairs.T])  # (2, points)
     if (ranks.std(1) == 0).any():
         return math.nan
     return float(np.corrcoef(ranks)[0, 1])
 
 
 def _ranks(values: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = counts.cumsum()
-    return (last - (counts - 1) / 2)[place]
+    _, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last_rank = counts.cumsum()  # of the values equal to each distinct value
+    mean_rank = last_rank - (counts - 1) / 2
+    return mean_rank[number]

@@ -1,4 +1,4 @@
-"""Second pass over a corpus: the terms of every head's scores, from components of the first pass."""
+"""Sum the second pass over a corpus: the terms of every head's scores, from components of the first pass."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.fit import Fit, Head
-from attnlib.analysis.interventions import InterventionSums, add_interventions, donors_of
+from attnlib.analysis.interventions import Donors, InterventionSums, add_interventions, donors_of
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
@@ -26,8 +26,8 @@ from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
-BLOCKS = 64  # into which samples fall by what they hold: two analyses of one text have the same
-#: of :attr:`HeadSums.blocks`, by the column of a head's row that each becomes; the last are rows
+BLOCKS = 64  # samples fall into them by their words, so that two analyses of one text have the same blocks
+#: the columns of :attr:`HeadSums.blocks`, named as those of a head's row; the last is the number of rows
 BLOCK_COLUMNS = (
     *(f"{part.replace(' ', '_')}_share" for part in PARTS),
     *(f"{part}_split_share" for part in PART_NAMES),
@@ -35,23 +35,23 @@ BLOCK_COLUMNS = (
     "rows",
 )
 _LARGEST_SEED = (1 << 63) - 1
-_ODD = 6364136223846793005  # of a generator of random numbers (Knuth)
+_ODD = 6364136223846793005  # the multiplier of Knuth's generator of random numbers
 
 
 class HeldOutSums(PassSums):
-    """Sums of the second pass, by the components of a fit.
+    """Sums of the second pass, with the components of a fit.
 
     Args:
         fit: sums of the first pass.
-        interventions: whether to see how far attention moves when parts of states come from elsewhere, see
+        interventions: whether to measure how far attention moves when parts of states are replaced, see
             :mod:`attnlib.analysis.interventions`.
 
     Attributes:
-        attentions: the sums of the heads of each attention, by its name.
-        seen: what the fit never saw, by name of the states.
+        attentions: the sums of the heads of each attention, by name of the attention.
+        seen: how many places the fit has seen, by name of the states.
         learned: how well the model predicts.
-        keys: of the samples, summed by block: equal for two analyses of the same samples.
-        moved: how far attention moved, by name of the attention; empty without interventions.
+        keys: of the samples, (blocks,), summed by block: equal for two analyses of the same samples.
+        moved: how far attention moves, by name of the attention; empty without interventions.
     """
 
     SUMS = (*PassSums.SUMS, "attentions", "seen", "learned", "keys", "moved")
@@ -91,111 +91,123 @@ class HeldOutSums(PassSums):
 
     @property
     def heads(self) -> dict[Head, "HeadSums"]:
-        """The sums of each head that was looked at."""
-        return {
-            (name, head): HeadSums(sums, place)
-            for name, sums in self.attentions.items()
-            for place, head in enumerate(sums.heads)
-        }
+        """The sums of each head analysed, by attention and head."""
+        sums_of_head = {}
+        for name, sums in self.attentions.items():
+            for place, head in enumerate(sums.heads):
+                sums_of_head[name, head] = HeadSums(sums, place)
+        return sums_of_head
 
     def update(
-        self, model_pass: Trace, probe: Float[Tensor, "batch target source"] | None = None
+        self, trace: Trace, probe: Float[Tensor, "batch target source"] | None = None
     ) -> "HeldOutSums":
-        """Add a pass of the model, and return these sums.
+        """Add the trace of a batch, and return these sums.
 
         Args:
-            model_pass: the pass, which is validated if it has not been.
+            trace: of the batch; it is validated if it has not been.
             probe: β, the lexical probe, which cross-attentions are compared with.
 
         Raises:
             BadInput: states that the fit has no components of, or a trace that cannot be validated.
         """
-        model_pass = model_pass.validated()
-        whole = self._begin(model_pass)  # (batch,)
+        trace = trace.validated()
+        whole = self._begin(trace)  # (batch,)
         if whole is None:
             return self
-        keys = sample_keys(model_pass)[whole].cpu()  # (samples,)
+        keys = sample_keys(trace)[whole].cpu()  # (samples,)
         blocks = block_of(keys)  # (samples,)
         self.keys.index_add_(0, blocks, keys)
-        means = means_of_pass(self.fit, model_pass, whole)
-        for site, (side, _) in model_pass.sites().items():
-            counts = self.seen.setdefault(site, SeenCounts())
-            counts.update(model_pass.counted(side)[whole], means[site])
+        means = means_of_pass(self.fit, trace, whole)
+        self._count_places(trace, whole, means)
         donors = None
         if self.interventions and len(keys) > 1:  # a sample alone has nothing to exchange with
             seed = int(keys.sum()) & _LARGEST_SEED  # the same sentences in a batch: the same draws
-            donors = donors_of(model_pass, means, whole, method=self.fit.method, seed=seed)
-        for batch in attention_terms(self.fit, model_pass, whole=whole, means=means):
+            donors = donors_of(trace, means, whole, method=self.fit.method, seed=seed)
+        for batch in attention_terms(self.fit, trace, whole=whole, means=means):
             sums = self._sums_of(batch)
             sums.terms.update(batch.terms, batch.fitted, blocks)
-            query_side, key_side = model_pass.sides(batch.attended.kind)
-            queries = model_pass.counted(query_side)[whole]  # (samples, target)
-            keys_of_attention = model_pass.counted(key_side)[whole]  # (samples, source)
-            average = self.fit.averages[batch.attended.name]
-            sums.add_typicality(average, batch.attention, queries=queries, keys=keys_of_attention)
-            sums.add_ignored(batch, model_pass, whole)
+            sums.add_typicality(self.fit.averages[batch.attention.name], batch, trace, whole=whole)
+            sums.add_ignored(batch, trace, whole)
             if donors is not None:
-                moved = self.moved.setdefault(batch.attended.name, InterventionSums(batch.heads))
-                of_sides = (donors[query_side], donors[key_side])
-                add_interventions(moved, batch, means=means, whole=whole, donors=of_sides)
-            if probe is not None and batch.attended.kind == "cross":
-                sums.add_agreement(batch, model_pass, probe)
+                self._intervene(batch, trace, means=means, whole=whole, donors=donors)
+            if probe is not None and batch.attention.kind == "cross":
+                sums.add_agreement(batch, trace, probe)
         return self
 
+    def _count_places(self, trace: Trace, whole: Bool[Tensor, " batch"], means: dict[str, Means]) -> None:
+        """Count the places of all states that projections read, and those that the fit has not seen."""
+        for site, (side, _) in trace.sites().items():
+            counts = self.seen.setdefault(site, SeenCounts())
+            counts.update(trace.counted(side)[whole], means[site])
+
+    def _intervene(
+        self,
+        batch: AttentionTerms,
+        trace: Trace,
+        *,
+        means: dict[str, Means],
+        whole: Bool[Tensor, " batch"],
+        donors: dict[str, Donors],
+    ) -> None:
+        """Add how far one attention moves when parts come from the donors of each side."""
+        query_side, key_side = trace.sides(batch.attention.kind)
+        sums = self.moved.setdefault(batch.attention.name, InterventionSums(batch.heads))
+        of_sides = (donors[query_side], donors[key_side])
+        add_interventions(sums, batch, means=means, whole=whole, donors=of_sides)
+
     def _sums_of(self, batch: AttentionTerms) -> "AttentionSums":
-        name = batch.attended.name
+        name = batch.attention.name
         if name not in self.attentions:
             self.attentions[name] = AttentionSums(batch.heads, batch.names)
         return self.attentions[name]
 
 
-def means_of_pass(fit: Fit, model_pass: Trace, whole: Bool[Tensor, " batch"]) -> dict[str, Means]:
+def means_of_pass(fit: Fit, trace: Trace, whole: Bool[Tensor, " batch"]) -> dict[str, Means]:
     """Return the components at the places of the whole samples, by name of the states.
 
     Raises:
         BadInput: states that the fit has no components of.
     """
     means = {}
-    for site, (side, states) in model_pass.sites().items():
+    for site, (side, states) in trace.sites().items():
         if site not in fit.components:
-            known = ", ".join(fit.components) or "none"
-            raise BadInput(f"no components of {site}; the fit has those of {known}")
-        tokens, mask = model_pass.tokens(side), model_pass.counted(side)
+            fitted_sites = ", ".join(fit.components) or "none"
+            raise BadInput(f"no components of {site}; the fit has those of {fitted_sites}")
+        tokens = trace.tokens(side)  # (batch, length)
+        mask = trace.counted(side)  # (batch, length)
         means[site] = fit.components[site].means(states[whole], tokens[whole], mask[whole])
     return means
 
 
-# Which samples were read.
+# Identities of samples.
 
 
-def sample_keys(model_pass: Trace) -> Int[Tensor, " batch"]:
-    """Return a number of each sample, made of its words alone: the same in whatever batch it is read."""
-    keys = torch.zeros_like(model_pass.source_tokens[:, 0])  # (batch,)
-    sides = (
-        (model_pass.source_tokens, model_pass.source_mask),
-        (model_pass.target_outputs, model_pass.target_mask),
-    )
+def sample_keys(trace: Trace) -> Int[Tensor, " batch"]:
+    """Return a number for each sample that depends on its words alone, not on the batch that it is in."""
+    keys = torch.zeros_like(trace.source_tokens[:, 0])  # (batch,)
+    sides = ((trace.source_tokens, trace.source_mask), (trace.target_outputs, trace.target_mask))
     for tokens, mask in sides:
-        powers = torch.full_like(tokens[0], _ODD).cumprod(0)  # (length,); beyond 2^63 they begin again
-        keys = keys * _ODD + ((tokens + 1) * mask * powers).sum(1)
+        powers = torch.full_like(tokens[0], _ODD).cumprod(0)  # (length,); products wrap around at 2^64
+        digits = (tokens + 1) * mask  # (batch, length)
+        keys = keys * _ODD + (digits * powers).sum(1)
     return keys
 
 
 def block_of(keys: Int[Tensor, " samples"]) -> Int[Tensor, " samples"]:
-    """Return which of the :data:`BLOCKS` samples fall into."""
+    """Return the number of the block, below :data:`BLOCKS`, that each sample falls into."""
     return (keys >> 32) % BLOCKS
 
 
-# What is summed of states and of attentions.
+# Sums of states and of attentions.
 
 
 class SeenCounts(StreamingSums):
-    """Counts of the places of some states.
+    """Counts of the places of the states that a projection reads.
 
     Attributes:
-        valid: places that count.
-        unseen_words: those whose word the fit never saw.
-        unseen_places: those whose position it never saw.
+        valid: number of places that count.
+        unseen_words: number of these whose word the fit has not seen.
+        unseen_places: number of these whose position the fit has not seen.
     """
 
     SUMS = ("valid", "unseen_words", "unseen_places")
@@ -213,22 +225,23 @@ class SeenCounts(StreamingSums):
 
 
 class AttentionSums(StreamingSums):
-    """What is summed of the heads of one attention.
+    """Sums over the heads of one attention.
 
     Args:
-        heads: their numbers.
+        heads: numbers of the heads.
         terms: names of their terms.
 
     Attributes:
         terms: sums of the terms.
-        samples, rows: how many were read.
-        beyond: samples that are longer than averages are kept of.
-        typicality: where an average of the very size covers a sample, (heads,).
-        covered: how many samples, (heads,).
-        near_typicality, near: the same where the nearest sizes may be joined, (heads,).
-        on_ignored: the model's attention on ignored positions, over rows, (heads,).
-        agrees, by_chance: how often a head agrees with the lexical probe, over rows probed, (heads,).
-        probed: how many rows.
+        samples, rows: number of samples, and of rows of attention.
+        beyond: number of samples that are too long for any average.
+        typicality: summed over the samples that have an average of their size, (heads,).
+        covered: number of these samples, (heads,).
+        near_typicality, near: likewise with averages of the nearest sizes, (heads,).
+        on_ignored: the model's attention on ignored positions, summed over rows, (heads,).
+        agrees: number of rows that agree with the lexical probe, (heads,).
+        by_chance: number of rows that would agree by chance, (heads,).
+        probed: number of rows that were compared with the lexical probe.
     """
 
     SUMS = (
@@ -273,15 +286,13 @@ class AttentionSums(StreamingSums):
         return super().state_dict() | names
 
     def add_typicality(
-        self,
-        average: AverageAttention,
-        attention: Float[Tensor, "heads samples target source"],
-        *,
-        queries: Bool[Tensor, "samples target"],
-        keys: Bool[Tensor, "samples source"],
+        self, average: AverageAttention, batch: AttentionTerms, trace: Trace, *, whole: Bool[Tensor, " batch"]
     ) -> None:
-        """Add how near attention is to its average; count samples and rows."""
-        typicality, exact = average.typicality(attention, queries, keys)  # (heads, samples), (samples,)
+        """Add how similar attention is to its average, and count samples and rows."""
+        query_side, key_side = trace.sides(batch.attention.kind)
+        queries = trace.counted(query_side)[whole]  # (samples, target)
+        keys = trace.counted(key_side)[whole]  # (samples, source)
+        typicality, exact = average.typicality(batch.weights, queries, keys)  # (heads, samples), (samples,)
         is_known = ~typicality.isnan()  # (heads, samples)
         self.typicality += typicality.where(exact, 0.0).nansum(1)
         self.covered += (is_known & exact).sum(1)
@@ -291,35 +302,37 @@ class AttentionSums(StreamingSums):
         self.rows += int(queries.sum())
         self.beyond += int(average.beyond(queries, keys).sum())
 
-    def add_ignored(self, batch: AttentionTerms, model_pass: Trace, whole: Bool[Tensor, " batch"]) -> None:
-        """Add the model's attention on ignored positions, which is made again where there are any."""
-        query_side, key_side = model_pass.sides(batch.attended.kind)
-        ignored = model_pass.mask(key_side) & ~model_pass.counted(key_side)  # (batch, source)
+    def add_ignored(self, batch: AttentionTerms, trace: Trace, whole: Bool[Tensor, " batch"]) -> None:
+        """Add the model's attention on ignored positions, computed from its scores if there are any."""
+        query_side, key_side = trace.sides(batch.attention.kind)
+        ignored = trace.mask(key_side) & ~trace.counted(key_side)  # (batch, source)
         if not bool(ignored.any()):
             return
-        queries = model_pass.counted(query_side) & whole[:, None]  # (batch, target)
+        queries = trace.counted(query_side) & whole[:, None]  # (batch, target)
         for place, head in enumerate(batch.heads):
-            attention = model_pass.softmax(batch.attended, head)  # (batch, target, source)
-            on_ignored = (attention * ignored[:, None, :]).sum(-1)  # (batch, target)
+            weights = trace.softmax(batch.attention, head)  # (batch, target, source)
+            on_ignored = (weights * ignored[:, None, :]).sum(-1)  # (batch, target)
             self.on_ignored[place] += float(on_ignored[queries].sum())
 
     def add_agreement(
-        self, batch: AttentionTerms, model_pass: Trace, probe: Float[Tensor, "batch target source"]
+        self, batch: AttentionTerms, trace: Trace, probe: Float[Tensor, "batch target source"]
     ) -> None:
-        """Add how often each head agrees with the lexical probe."""
-        rows = model_pass.counted("target") & model_pass.counted("source").any(1)[:, None]  # (batch, target)
-        visible = model_pass.counted("source")[:, None, :].expand(probe.shape)[rows]  # (row, source)
+        """Add how often each head agrees with the lexical probe, and how often it would by chance."""
+        source = trace.counted("source")  # (batch, source)
+        rows = trace.counted("target") & source.any(1)[:, None]  # (batch, target)
+        visible = source[:, None, :].expand(probe.shape)[rows]  # (row, source)
         by_chance = float(chance_agreement(probe[rows], visible).sum())
         self.probed += int(rows.sum())
         for place, head in enumerate(batch.heads):
-            attention, _ = counted_attention(model_pass, batch.attended, head)  # (batch, target, source)
-            self.agrees[place] += float(agreement(attention[rows], probe[rows], visible).sum())
+            weights, _ = counted_attention(trace, batch.attention, head)  # (batch, target, source)
+            agrees = agreement(weights[rows], probe[rows], visible)  # (row,)
+            self.agrees[place] += float(agrees.sum())
             self.by_chance[place] += by_chance
 
 
 @dataclass(frozen=True)
 class ShareInterval:
-    """A share and its interval of 95 %; NaN where undefined."""
+    """A share and the ends of its interval of 95 %; NaN where undefined."""
 
     share: float
     low: float
@@ -328,10 +341,15 @@ class ShareInterval:
 
 @dataclass(frozen=True, eq=False)
 class HeadSums:
-    """What is summed of one head, a view of the sums of its attention."""
+    """The sums of one head: a view of the sums of its attention.
+
+    Attributes:
+        attention: sums of the attention.
+        place: of the head among the heads that were analysed.
+    """
 
     attention: AttentionSums
-    place: int  #: among the heads that were looked at
+    place: int
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -340,24 +358,29 @@ class HeadSums:
 
     @property
     def shares(self) -> TermShares:
-        """What the sums of its terms come to."""
+        """The shares that follow from the sums of its terms."""
         return self.attention.terms.result(self.place)
 
     @property
     def blocks(self) -> Float[Tensor, "blocks sums"]:
         """The sums of each block of samples, with the columns of :data:`BLOCK_COLUMNS`.
 
-        They are what :data:`PARTS` explain, what parts explain when cross terms are split, what
-        :data:`REBUILT` rebuild, and the number of rows.
+        These are how much :data:`PARTS` explain, how much parts explain if cross terms are split, the
+        similarity of attention that :data:`REBUILT` rebuild, and the number of rows.
         """
         sums = self.attention.terms
         explained = sums.explained[self.place]  # (terms, blocks)
         similarity = sums.similarity[self.place]  # (subsets, blocks)
+        columns = []  # (blocks,) each
+        for part in PARTS:
+            columns.append(self._weights(terms_of(self.terms, part)) @ explained)
+        for part in PART_NAMES:
+            columns.append(self._weights(weights_of(self.terms, part, "split")) @ explained)
         named_subsets = list(sums.subsets)
-        parts = [self._weights(terms_of(self.terms, part)) @ explained for part in PARTS]
-        split = [self._weights(weights_of(self.terms, part, "split")) @ explained for part in PART_NAMES]
-        rebuilt = [similarity[named_subsets.index(name)] for name in REBUILT]
-        return torch.stack([*parts, *split, *rebuilt, sums.rows_of_block.double()], 1)
+        for name in REBUILT:
+            columns.append(similarity[named_subsets.index(name)])
+        columns.append(sums.rows_of_block.double())
+        return torch.stack(columns, 1)
 
     def mean(self, total: str, count: str) -> float:
         """Return one sum over another, NaN where there is nothing to divide by.
@@ -381,52 +404,54 @@ class HeadSums:
     def share(
         self, terms: Collection[str] | Mapping[str, float], *, fitted: float = math.inf
     ) -> ShareInterval:
-        """Return the covariance share of some terms together, and its interval.
+        """Return the covariance share of the given terms together, and its interval.
 
-        Samples are independent of each other, the entries of one are not: of sample i, with e_i what these
-        terms explain of it and v_i what all do, the share S = Σe / Σv has to first order the variance
-        Σ (e_i − S v_i)² / (Σv)², that of a ratio (Cochran, *Sampling Techniques*, 1977, section 6.4), and the
-        bias −Σ (e_i − S v_i) v_i / (Σv)², which the middle of the interval lacks. As samples weigh unequally,
-        they are as good as m = (Σv)² / Σv² equal ones: the variance is divided by (1 − 1/m)², as the
-        jackknife does, and quantiles are Student's with m − 1 degrees of freedom. What the fit does not know
-        adds to the variance: means of n_f samples ``fitted`` on, tried on n others, are off by as much as
-        n/n_f of what these others vary. That is too little for a share near zero where words keep to their
-        places, as in texts: the fit hardly tells the two apart, its errors meet all that words make of the
-        scores there, and samples, in which this share is small, do not show it.
+        Samples are independent of each other, the entries of one sample are not. With e_i what these terms
+        explain of sample i and v_i what all terms explain of it, the share S = Σe / Σv has to first order the
+        variance Σ (e_i − S v_i)² / (Σv)², that of a ratio (Cochran, *Sampling Techniques*, 1977, section
+        6.4), and the bias −Σ (e_i − S v_i) v_i / (Σv)², which is removed from the middle of the interval. As
+        samples have unequal weights, they are as good as m = (Σv)² / Σv² samples of equal weight: the
+        variance is divided by (1 − 1/m)², as the jackknife does, and quantiles are those of Student's
+        distribution with m − 1 degrees of freedom. The error of the fit adds to the variance: means of n_f
+        samples, applied to n others, are off by as much as n/n_f of the variance of those. That is too little
+        for a share near zero where words keep to their positions, as in texts: the fit can hardly distinguish
+        the two there, its errors affect all scores of a word, and samples in which the share is small do not
+        reveal it.
 
         Args:
-            terms: names of terms, or how much of each term counts, by its name.
-            fitted: samples that the components were fitted on; NaN where they are those that are judged.
+            terms: names of terms, or the weight of each term by its name.
+            fitted: number of samples that the components were fitted on; NaN if these are the judged samples.
         """
         sums = self.attention.terms
-        total = float(sums.total()[self.place])
+        total = float(sums.total()[self.place])  # Σv
         if math.isnan(total):
             return ShareInterval(math.nan, math.nan, math.nan)
         chosen = self._weights(terms)  # (terms,)
-        share = float(chosen @ sums.explained[self.place].sum(1)) / total
+        explained = float(chosen @ sums.explained[self.place].sum(1))  # Σe
+        share = explained / total
         moments = sums.moments[self.place] / total**2  # (terms, terms)
-        equal_samples = min(1 / float(moments.sum()), sums.samples)  # of equal weight they would be so many
+        equal_samples = min(1 / float(moments.sum()), sums.samples)  # m
         if equal_samples < 2:
             return ShareInterval(share, math.nan, math.nan)
-        apart = chosen - share  # (terms,)
-        bias = -float((apart @ moments).sum()) * equal_samples / (equal_samples - 1)
+        deviation = chosen - share  # (terms,); its product with what terms explain of i is e_i − S v_i
+        bias = -float((deviation @ moments).sum()) * equal_samples / (equal_samples - 1)
         middle = share - bias
-        variance = max(float(apart @ moments @ apart), 0.0) / (1 - 1 / equal_samples) ** 2
+        variance = max(float(deviation @ moments @ deviation), 0.0) / (1 - 1 / equal_samples) ** 2
         variance_of_fit = variance * sums.samples / fitted
-        half = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
-        return ShareInterval(share, middle - half, middle + half)
+        half_width = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
+        return ShareInterval(share, middle - half_width, middle + half_width)
 
     def _weights(self, terms: Collection[str] | Mapping[str, float]) -> Float[Tensor, " terms"]:
-        """Return how much of each term of this head counts: all or nothing where only names are given."""
+        """Return the weight of each term of this head: 0 or 1 if only names are given."""
         if not isinstance(terms, Mapping):
             terms = dict.fromkeys(terms, 1.0)
         return torch.tensor([terms.get(name, 0.0) for name in self.terms], dtype=torch.float64)
 
 
-# Quantiles of intervals. They are not scipy's because machines that measure heads do not have it.
+# Quantiles of intervals. They are not scipy's, because machines that measure heads do not have it.
 
 
-_EXPANDED = 500.0  # degrees from which on an expansion is exact to the last digits
+_EXPANDED = 500.0  # degrees of freedom from which on an expansion is exact to the last digits
 _NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1, 1)
 
@@ -440,13 +465,14 @@ def student(degrees: Tensor) -> Tensor: ...
 
 
 def student(degrees: int | float | Tensor) -> float | Tensor:
-    """The 97.5 % quantile of Student's distribution.
+    """Return the 97.5 % quantile of Student's distribution.
 
     Args:
-        degrees: of freedom, any real number from 1 on; below there is no interval, and this is NaN.
+        degrees: of freedom, any real number from 1 on; the quantile is NaN below 1.
 
-    >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
-    [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
+    Example:
+        >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
+        [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
     """
     if isinstance(degrees, Tensor):
         values = [_quantile(number) for number in degrees.flatten().tolist()]
@@ -456,6 +482,7 @@ def student(degrees: int | float | Tensor) -> float | Tensor:
 
 @lru_cache(maxsize=4096)
 def _quantile(degrees: float) -> float:
+    """Return the quantile in closed form, by its expansion, or by Newton's method."""
     if not degrees >= 1:
         return math.nan
     if degrees == 1:
@@ -468,15 +495,17 @@ def _quantile(degrees: float) -> float:
     constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
     angle, step = 0.0, 1.0
     while abs(step) > 1e-10:  # Newton: the probability is concave, so no step goes too far
-        places = angle * (_NODES + 1) / 2
-        probability = constant * angle / 2 * float(_WEIGHTS @ np.cos(places) ** (degrees - 1))
-        step = (0.475 - probability) / (constant * math.cos(angle) ** (degrees - 1))
+        places = angle * (_NODES + 1) / 2  # of the quadrature, in (0, angle)
+        integrand = np.cos(places) ** (degrees - 1)
+        probability = constant * angle / 2 * float(_WEIGHTS @ integrand)
+        density = constant * math.cos(angle) ** (degrees - 1)
+        step = (0.475 - probability) / density
         angle += step
     return math.sqrt(degrees) * math.tan(angle)
 
 
 def _expanded(degrees: float) -> float:
-    """The quantile by its expansion in 1/degrees (Abramowitz and Stegun 1964, 26.7.5)."""
+    """Return the quantile by its expansion in 1/degrees (Abramowitz and Stegun 1964, 26.7.5)."""
     z = _NORMAL
     terms = (
         z,

@@ -1,4 +1,4 @@
-"""Whether a model has learned the text that it is analysed on: else its attention need not mean anything."""
+"""Check that a model predicts the text well enough for its attention to be meaningful."""
 
 import math
 from collections import Counter
@@ -12,19 +12,19 @@ from attnlib.errors import BadInput
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
-SCORED = 4  # judged batches whose predictions are looked at
+SCORED = 4  # judged batches whose predictions are scored
 
 
 class Learned(StreamingSums):
     """Sums of how well the next word is predicted under teacher forcing.
 
     Attributes:
-        words: how many were to be predicted.
-        right: how many were.
-        loss: of all words, in nats.
-        sentences: how many were looked at.
-        whole: how many of them are without a wrong word.
-        right_words: how often each word was to be predicted, by id.
+        words: number of words to predict.
+        right: number of words predicted correctly.
+        loss: sum of the cross-entropy over all words, in nats.
+        sentences: number of sentences scored.
+        whole: number of sentences whose words are all correct.
+        right_words: how often each word is the correct one, by id.
     """
 
     SUMS = ("words", "right", "loss", "sentences", "whole", "right_words")
@@ -38,57 +38,57 @@ class Learned(StreamingSums):
         self.right_words: Counter[int] = Counter()
 
     def add(
-        self,
-        model_pass: Trace,
-        logits: Float[Tensor, "batch target words"],
-        never_written: Collection[int] = (),
+        self, trace: Trace, logits: Float[Tensor, "batch target words"], never_written: Collection[int] = ()
     ) -> None:
-        """Count what is predicted rightly.
+        """Score the predictions of a batch.
 
         Args:
-            model_pass: the pass of the model, whose outputs are the right words.
-            logits: what the model predicts at each target position.
+            trace: of the batch; its outputs are the correct words.
+            logits: of the word predicted at each target position.
             never_written: ids that the model may not write, whatever their logits; the loss does not depend
                 on them.
 
         Raises:
-            BadInput: logits lack a right word.
+            BadInput: the id of a correct word is beyond the logits.
         """
-        mask = model_pass.target_mask  # (batch, target)
-        if model_pass.predicts is not None:
-            mask = mask & model_pass.predicts
-        words = model_pass.target_outputs.masked_fill(~mask, 0)  # (batch, target)
-        if int(words.max()) >= logits.shape[-1]:
-            raise BadInput(
-                f"a right word has id {int(words.max())}; the model predicts {logits.shape[-1]} words"
-            )
+        mask = trace.target_mask  # (batch, target)
+        if trace.predicts is not None:
+            mask = mask & trace.predicts
+        words = trace.target_outputs.masked_fill(~mask, 0)  # (batch, target)
+        n_words = logits.shape[-1]
+        largest = int(words.max())
+        if largest >= n_words:
+            raise BadInput(f"a correct word has id {largest}; the model predicts {n_words} words")
         log_probabilities = logits.float().log_softmax(-1)  # (batch, target, words)
         loss = -log_probabilities.gather(-1, words[..., None])[..., 0]  # (batch, target)
         forbidden = torch.tensor(sorted(never_written), dtype=torch.int64, device=logits.device)
-        allowed = logits.index_fill(-1, forbidden[forbidden < logits.shape[-1]], -torch.inf)
-        right = allowed.argmax(-1) == words  # (batch, target)
+        forbidden = forbidden[forbidden < n_words]
+        predicted = logits.index_fill(-1, forbidden, -torch.inf).argmax(-1)  # (batch, target)
+        is_right = predicted == words  # (batch, target)
         self.words += int(mask.sum())
-        self.right += int((right & mask).sum())
+        self.right += int((is_right & mask).sum())
         self.loss += float(loss[mask].double().sum())
         self.sentences += len(mask)
-        self.whole += int((right | ~mask).all(1).sum())
+        self.whole += int((is_right | ~mask).all(1).sum())
         self.right_words.update(words[mask].tolist())
 
     def result(self) -> dict[str, int | float]:
-        """Return shares and means; empty where nothing was looked at.
+        """Return shares and means; an empty dictionary if nothing was scored.
 
-        ``loss_by_frequency`` is the loss of guessing by how frequent words are here, and ``most_frequent``
-        how often the most frequent word is right.
+        ``loss_by_frequency`` is the loss, in nats, of predicting each word by its frequency in this text, and
+        ``most_frequent`` is how often the most frequent word is correct.
 
-        >>> learned = Learned()
-        >>> learned.words, learned.right, learned.loss, learned.sentences = 4, 3, 2.0, 1
-        >>> learned.right_words.update([5, 5, 6, 7])
-        >>> learned.result()["accuracy"], round(learned.result()["loss_by_frequency"], 2)
-        (0.75, 1.04)
+        Example:
+            >>> learned = Learned()
+            >>> learned.words, learned.right, learned.loss, learned.sentences = 4, 3, 2.0, 1
+            >>> learned.right_words.update([5, 5, 6, 7])
+            >>> learned.result()["accuracy"], round(learned.result()["loss_by_frequency"], 2)
+            (0.75, 1.04)
         """
         if not self.words:
             return {}
-        shares = torch.tensor(list(self.right_words.values()), dtype=torch.float64) / self.words
+        counts = torch.tensor(list(self.right_words.values()), dtype=torch.float64)
+        shares = counts / self.words
         return {
             "words": self.words,
             "sentences": self.sentences,
@@ -101,7 +101,7 @@ class Learned(StreamingSums):
 
 
 def has_learned(learned: dict[str, int | float]) -> bool:
-    """Return True if a model predicts better than by how frequent words are, in loss and in accuracy."""
+    """Return True if a model predicts better than word frequencies do, in loss and in accuracy."""
     less_loss = learned["loss"] < learned["loss_by_frequency"]
     more_right = learned["accuracy"] > learned["most_frequent"]
     return less_loss and more_right and math.isfinite(learned["loss"])

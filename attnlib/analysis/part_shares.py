@@ -1,10 +1,10 @@
-"""What each part of the states carries of a head's scores, in several readings of the shares of its terms.
+"""Shares that each part of the states has in a head's scores, in several readings of the shares of its terms.
 
-A term is the product of a part of the query and a part of the key. Those of a part with itself, and with the
-constant that all states share, are its own terms. All others are cross terms, of two different parts, and the
-readings differ in what they do with these:
+A term is the product of a part of the query and a part of the key. The terms of a part with itself, and with
+the constant that all states share, are its pure terms. All others are cross terms, of two different parts,
+and the readings differ in how they count these:
 
-    own share       none of them
+    own share       no cross term
     split share     half of each; the other half is the other part's (the Shapley value of the two sides)
     any-term share  all of each, which then counts for both of its parts
 
@@ -13,18 +13,19 @@ Split shares of the three parts, and the share of a position bias, sum to one. A
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
 
-Side = Literal["query", "keys", "both"]
+FactorSide = Literal["query", "keys", "both"]
 Reading = Literal["own", "split", "any_term"]
-SIDES: tuple[Side, ...] = ("query", "keys", "both")
+FACTOR_SIDES: tuple[FactorSide, ...] = ("query", "keys", "both")
 READINGS: tuple[Reading, ...] = ("own", "split", "any_term")
 
-#: of a row of :func:`part_rows`; all but the first four are shares of one
+#: the columns of a row of :func:`part_rows`; all but the first four are shares of one
 PART_COLUMNS = {
     "kind": "of the attention: cross, encoder_self or decoder_self",
     "layer": "of the attention, from 0",
@@ -41,31 +42,39 @@ PART_COLUMNS = {
 }
 
 
-def weights_of(terms: Iterable[str], part: str, reading: Reading, *, side: Side = "both") -> dict[str, float]:
-    """Return how much of each term a part is given; terms it is given nothing of are left out.
+def weights_of(
+    terms: Iterable[str], part: str, reading: Reading, *, side: FactorSide = "both"
+) -> dict[str, float]:
+    """Return the weight with which each term counts for a part; terms of weight zero are left out.
 
     Args:
         terms: names of terms, such as "temporal·input".
         part: one of `PART_NAMES`.
         reading: "own", "split" or "any_term".
-        side: the part of which side. Of one side alone, half of a part's term with itself is the other
-            side's in the split reading, so that both sides' weights add up to those of "both".
+        side: the side whose part is meant. For one side alone the split reading leaves half of a part's term
+            with itself to the other side, so that the weights of both sides add up to those of "both".
 
-    >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
-    >>> weights_of(names, "temporal", "split")
-    {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
-    >>> weights_of(names, "temporal", "split", side="query")
-    {'temporal·temporal': 0.5, 'temporal·input': 0.5}
+    Returns:
+        weights from 0 to 1, by name of the term.
+
+    Example:
+        >>> names = ("temporal·temporal", "temporal·input", "constant·temporal", "input·input")
+        >>> weights_of(names, "temporal", "split")
+        {'temporal·temporal': 1.0, 'temporal·input': 0.5, 'constant·temporal': 1.0}
+        >>> weights_of(names, "temporal", "split", side="query")
+        {'temporal·temporal': 0.5, 'temporal·input': 0.5}
     """
     weights = {}
     for term in terms:
         if term == POSITION_BIAS:
             continue
         query, key = term.split("·")
-        weight = _weight(query, key, part=part, reading=reading) if side == "both" else 0.0
-        if side == "query" and query == part:
+        weight = 0.0
+        if side == "both":
+            weight = _weight(query, key, part=part, reading=reading)
+        elif side == "query" and query == part:
             weight = _weight_of_side(part, key, reading)
-        if side == "keys" and key == part:
+        elif side == "keys" and key == part:
             weight = _weight_of_side(part, query, reading)
         if weight:
             weights[term] = weight
@@ -74,11 +83,14 @@ def weights_of(terms: Iterable[str], part: str, reading: Reading, *, side: Side 
 
 def _weight(query: str, key: str, *, part: str, reading: Reading) -> float:
     """Return the weight of a term for a part of both sides."""
-    if part_of(f"{query}·{key}") == part and {query, key} <= {part, CONSTANT}:
+    is_pure = {query, key} <= {part, CONSTANT} and part_of(f"{query}·{key}") == part
+    if is_pure:
         return 1.0
     if part not in (query, key) or reading == "own":
         return 0.0
-    return 0.5 if reading == "split" else 1.0
+    if reading == "split":
+        return 0.5
+    return 1.0
 
 
 def _weight_of_side(part: str, other: str, reading: Reading) -> float:
@@ -90,8 +102,8 @@ def _weight_of_side(part: str, other: str, reading: Reading) -> float:
     return 1.0 if other == part else 0.0
 
 
-def weighted(shares: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """Return the sum of shares times their weights."""
+def weighted_sum(shares: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the sum of shares times their weights; a share without a weight does not count."""
     return sum(weight * shares[term] for term, weight in weights.items())
 
 
@@ -105,21 +117,28 @@ def readings_of(
         mean_absolute: mean absolute shares of these terms.
         part: one of `PART_NAMES`.
 
-    >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
-    >>> found = readings_of(covariance, covariance, "residual")
-    >>> found["own_share"], found["split_share"], found["any_term_share"], found["query_share"]
-    (0, 0.25, 0.5, 0)
+    Returns:
+        shares of one, by column.
+
+    Example:
+        >>> covariance = {"temporal·temporal": 0.5, "temporal·residual": 0.5}
+        >>> shares = readings_of(covariance, covariance, "residual")
+        >>> shares["own_share"], shares["split_share"], shares["any_term_share"], shares["query_share"]
+        (0, 0.25, 0.5, 0)
     """
-    names = tuple(covariance)
-    both = {reading: weights_of(names, part, reading) for reading in READINGS}
-    sides = {side: weights_of(names, part, "any_term", side=side) for side in ("query", "keys")}
+    terms = tuple(covariance)
+    own_weights = weights_of(terms, part, "own")
+    split_weights = weights_of(terms, part, "split")
+    any_term_weights = weights_of(terms, part, "any_term")
+    query_weights = weights_of(terms, part, "any_term", side="query")
+    key_weights = weights_of(terms, part, "any_term", side="keys")
     return {
-        "own_share": weighted(covariance, both["own"]),
-        "split_share": weighted(covariance, both["split"]),
-        "any_term_share": weighted(covariance, both["any_term"]),
-        "query_share": weighted(covariance, sides["query"]),
-        "keys_share": weighted(covariance, sides["keys"]),
-        "mean_absolute_share": weighted(mean_absolute, both["split"]),
+        "own_share": weighted_sum(covariance, own_weights),
+        "split_share": weighted_sum(covariance, split_weights),
+        "any_term_share": weighted_sum(covariance, any_term_weights),
+        "query_share": weighted_sum(covariance, query_weights),
+        "keys_share": weighted_sum(covariance, key_weights),
+        "mean_absolute_share": weighted_sum(mean_absolute, split_weights),
     }
 
 
@@ -127,24 +146,28 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
     """Return a row for each part of each head, with the columns of :data:`PART_COLUMNS`.
 
     Args:
-        heads: rows of the heads of an analysis. A head without terms has no rows, and one of an analysis that
-            was made before split shares were known has no interval of them.
+        heads: rows of the heads of an analysis. A head without terms has no rows, and a head whose row has no
+            interval of the split shares, as in an analysis by an earlier version, has NaN instead.
         terms: rows of the terms of these heads.
+
+    Returns:
+        rows in the order of the heads and of `PART_NAMES`.
     """
-    covariance: dict[tuple, dict[str, float]] = {}
-    mean_absolute: dict[tuple, dict[str, float]] = {}
+    covariance: dict[tuple, dict[str, float]] = defaultdict(dict)  # by head and term
+    mean_absolute: dict[tuple, dict[str, float]] = defaultdict(dict)
     for row in terms:
         head = (row["kind"], row["layer"], row["head"])
-        covariance.setdefault(head, {})[row["term"]] = row["covariance_share"]
-        mean_absolute.setdefault(head, {})[row["term"]] = row["mean_absolute_share"]
+        covariance[head][row["term"]] = row["covariance_share"]
+        mean_absolute[head][row["term"]] = row["mean_absolute_share"]
     rows = []
     for row in heads:
         head = (row["kind"], row["layer"], row["head"])
         if head not in covariance:
             continue
         for part in PART_NAMES:
-            found = readings_of(covariance[head], mean_absolute[head], part)
-            found |= {end: row.get(f"{part}_{end}", math.nan) for end in ("split_low", "split_high")}
-            named = dict(zip(("kind", "layer", "head"), head, strict=True)) | {"part": part} | found
-            rows.append({column: named[column] for column in PART_COLUMNS})
+            values = {"kind": row["kind"], "layer": row["layer"], "head": row["head"], "part": part}
+            values |= readings_of(covariance[head], mean_absolute[head], part)
+            values["split_low"] = row.get(f"{part}_split_low", math.nan)
+            values["split_high"] = row.get(f"{part}_split_high", math.nan)
+            rows.append({column: values[column] for column in PART_COLUMNS})
     return rows

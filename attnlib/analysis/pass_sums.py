@@ -1,4 +1,4 @@
-"""What both passes over a corpus have in common."""
+"""The sums that both passes over a corpus have in common."""
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -13,10 +13,10 @@ class PassSums(StreamingSums):
     """Sums of a pass over a corpus.
 
     Attributes:
-        samples: how many were summed, of which something counts on both sides.
-        losses: what the corpus holds beside the samples.
-        unchecked: names of attentions whose scores were compared with nothing, in some pass of the model.
-        no_probe: why no lexical probe could be taken.
+        samples: number of samples summed, those that have a counted position on both sides.
+        losses: samples of the corpus that were left out or cut, and unknown pieces.
+        unchecked: names of attentions whose scores could not be compared with the model's own attention.
+        no_probe: reasons why no lexical probe could be taken.
     """
 
     SUMS = ("samples", "losses", "unchecked", "no_probe")
@@ -27,11 +27,11 @@ class PassSums(StreamingSums):
         self.unchecked: frozenset[str] = frozenset()
         self.no_probe: frozenset[str] = frozenset()
 
-    def _begin(self, model_pass: Trace) -> Bool[Tensor, " batch"] | None:
-        """Count the samples of a pass of the model, and return which are whole; None if none is."""
-        whole = whole_samples(model_pass)
+    def _begin(self, trace: Trace) -> Bool[Tensor, " batch"] | None:
+        """Count the whole samples of a batch, and return which these are; None if there are none."""
+        whole = whole_samples(trace)  # (batch,)
         if not bool(whole.any()):
             return None
         self.samples += int(whole.sum())
-        self.unchecked |= set(model_pass.unchecked)
+        self.unchecked |= set(trace.unchecked)
         return whole

@@ -1,4 +1,4 @@
-"""Read a corpus twice, whole or in parts that add up: what every number of an analysis depends on."""
+"""Read a corpus twice, whole or in parts that add up; every number of an analysis follows from it."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -18,27 +18,33 @@ Sums = TypeVar("Sums", Fit, HeldOutSums)  # of the first or of the second pass
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedPass(Generic[Sums]):
-    """How far a pass over a part of a corpus came before it was interrupted."""
+    """The state of a pass over a part of a corpus, from which it can be continued.
+
+    Attributes:
+        sums: of the pass so far.
+        done: number of batches of the stream that are summed already.
+        finished: whether nothing of the part is left.
+    """
 
     sums: Sums
-    done: int  #: batches of the stream that are summed already
-    finished: bool  #: whether nothing of the part is left
+    done: int
+    finished: bool
 
 
 @runtime_checkable
 class Keeper(Protocol):
-    """What keeps the sums of a pass while it goes on.
+    """An object that saves the sums of a pass while it is running.
 
-    :class:`attnlib.report.resume.PartialSums` keeps them in files.
+    :class:`attnlib.report.resume.PartialSums` saves them in files.
     """
 
     @property
     def seconds(self) -> float:
-        """The time between two saves."""
+        """The time between two saves, in seconds."""
         ...
 
     def held(self, parts: Iterable[tuple[str, Shard]]) -> AbstractContextManager[None]:
-        """Return a context in which nobody else writes these parts, each a stage and a shard."""
+        """Return a context in which no other process writes these parts, each a stage and a shard."""
         ...
 
     def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
@@ -58,12 +64,12 @@ def both_passes(
     interventions: bool = False,
     **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
-    """Fit on most of a corpus and judge the rest, or fit and judge all of it where that leaves no rest.
+    """Fit on most of a corpus and judge the rest; fit and judge all of it if the rest would be empty.
 
     Args:
-        stream: passes of the model.
-        every: one batch in so many is held out and judged.
-        keep: keeps the sums of both passes while they go on.
+        stream: batches of the corpus and the model that reads them.
+        every: hold out and judge every N-th batch.
+        keep: saves the sums of both passes while they are running.
         progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
         fitted: ``heads`` and ``method``, as :func:`fit_part`.
@@ -89,7 +95,9 @@ def _fit_and_judge(
     progress: Progress | bool | None,
     **fitted: Any,
 ) -> HeldOutSums:
-    held = nullcontext() if keep is None else keep.held([(stage, part) for stage in STAGES])
+    held = nullcontext()
+    if keep is not None:
+        held = keep.held([(stage, part) for stage in STAGES])
     with held, followed(stream, part, progress=progress) as follow:
         fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
         return judge_part(stream, fit, part, interventions=interventions, keep=keep, progress=follow)
@@ -104,15 +112,15 @@ def fit_part(
     keep: Keeper | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Sum the first pass over a part of a corpus; a pass that was interrupted goes on where it was.
+    """Sum the first pass over a part of a corpus; an interrupted pass is continued.
 
     Args:
-        stream: passes of the model.
-        part: which batches, all by default.
-        heads: of every attention; all by default.
+        stream: batches of the corpus and the model that reads them.
+        part: the batches to read, all by default.
+        heads: numbers of the heads to analyse in every attention; all by default.
         method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
-        keep: where the sums are kept while the pass goes on.
-        progress: is called after each batch with the stage and the number of batches read.
+        keep: saves the sums while the pass is running.
+        progress: called after each batch with the stage and the number of batches read.
     """
     sums = Fit(heads, method)
     return _pass_over(stream, sums, "fit", part=part or Shard(), keep=keep, progress=progress)
@@ -127,15 +135,15 @@ def judge_part(
     keep: Keeper | None = None,
     progress: Progress | None = None,
 ) -> HeldOutSums:
-    """Sum the second pass over a part of a corpus, by the fit of all parts.
+    """Sum the second pass over a part of a corpus; an interrupted pass is continued.
 
     Args:
-        stream: passes of the model.
+        stream: batches of the corpus and the model that reads them.
         fit: sums of the first pass over all parts.
-        part: which batches, all by default.
+        part: the batches to read, all by default.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
-        keep: where the sums are kept while the pass goes on.
-        progress: is called after each batch with the stage and the number of batches read.
+        keep: saves the sums while the pass is running.
+        progress: called after each batch with the stage and the number of batches read.
     """
     sums = HeldOutSums(fit, interventions=interventions)
     return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
@@ -144,8 +152,11 @@ def judge_part(
 def _pass_over(
     stream: Stream, sums: Sums, stage: str, *, part: Shard, keep: Keeper | None, progress: Progress | None
 ) -> Sums:
+    """Add all batches of one part to the sums of one stage, and save them now and then."""
     done = 0  # batches of the stream that are summed already
-    saved = None if keep is None else keep.load(stage, part, sums)
+    saved = None
+    if keep is not None:
+        saved = keep.load(stage, part, sums)
     if saved is not None:
         sums = saved.sums
         done = saved.done
@@ -173,16 +184,16 @@ def _pass_over(
 
 def _add_batch(sums: Fit | HeldOutSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
     """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
-    model_pass = stream.trace(batch).validated()
+    trace = stream.trace(batch).validated()
     sums.losses += stream.losses(batch)
     if stream.no_probe:
         sums.no_probe |= {stream.no_probe}
     if not isinstance(sums, HeldOutSums):
-        sums.update(model_pass)
+        sums.update(trace)
         return
     probe = None
     if stream.is_probed(judged_before):
-        probe = stream.probe(model_pass)
-    sums.update(model_pass, probe)
+        probe = stream.probe(trace)
+    sums.update(trace, probe)
     if stream.logits and judged_before < SCORED:
-        sums.learned.add(model_pass, stream.logits(model_pass), stream.never_written)
+        sums.learned.add(trace, stream.logits(trace), stream.never_written)

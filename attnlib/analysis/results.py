@@ -1,4 +1,4 @@
-"""What an analysis found, as plain rows of numbers, which know nothing of how they are shown."""
+"""The results of an analysis as plain rows of numbers, which know nothing of how they are shown."""
 
 import math
 from collections.abc import Iterator
@@ -23,35 +23,58 @@ from attnlib.errors import BadInput
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Everything that an analysis found, as plain data.
+    """The results of an analysis, as plain data.
 
-    What :mod:`attnlib.report` returns is an :class:`~attnlib.report.views.AnalysisWithViews`, which has the
-    same data and shows it as tables, figures and a page.
+    Functions of :mod:`attnlib.report` return an :class:`~attnlib.report.views.AnalysisWithViews`, which has
+    the same data and shows it as tables, figures and a page.
+
+    Attributes:
+        heads: a row for each head of each attention, see :func:`head_rows`.
+        terms: a row for each term of each head, with the columns of :data:`TERM_COLUMNS`.
+        states: a row for each of the states that projections read, see :func:`state_rows`.
+        fitted: how many samples the components were fitted on.
+        judged: how many samples the heads were judged on.
+        held_out: whether these are different samples.
+        about: what the report says of model and corpus, by title.
+        losses: what of the corpus neither pass has read.
+        unchecked: names of attentions whose scores were not compared with the model's own attention.
+        no_probe: why no lexical probe was taken, where one was requested.
+        learned: how well the model predicts, see :meth:`~attnlib.analysis.learned.Learned.result`.
+        method: of the components.
+        interventions: how far attention moves when parts are exchanged, a row for each head, way, side and
+            part, with the columns of :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS`; empty
+            where it was not requested.
+        made: options, checksums and versions that the results follow from, by group.
+        blocks: sums over samples by block, (blocks, sums), which a comparison of two analyses needs; by
+            attention and head.
+        keys: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`.
+        samples: up to a dozen judged samples, with attention and what terms rebuild of it.
+        one_sequence: whether the model reads one sequence, as a decoder or an encoder alone does.
+
+    Example:
+        >>> row = {"kind": "cross", "layer": 0, "head": 0, "temporal_share": 0.8}
+        >>> Analysis(heads=[row], terms=[], states=[], fitted=800, judged=200, held_out=True)
+        Analysis of 1 heads, fitted on 800 samples, judged on 200
     """
 
-    heads: list[dict]  #: a row for each head of each attention, see :func:`head_rows`
-    terms: list[dict]  #: a row for each term of each head, see :func:`term_rows`
-    states: list[dict]  #: a row for each of the states that projections read, see :func:`state_rows`
-    fitted: int  #: samples of the first pass
-    judged: int  #: samples of the second
-    held_out: bool  #: whether they are different samples
-    about: dict[str, str] = field(default_factory=dict)  #: what the report says of model and corpus
-    losses: Losses = field(default_factory=Losses)  #: what the corpus holds beside the samples of both passes
-    unchecked: tuple[str, ...] = ()  #: names of attentions whose scores were compared with nothing
-    no_probe: tuple[str, ...] = ()  #: why no lexical probe was taken, where one was asked for
-    #: how well it predicts, see :meth:`~attnlib.analysis.learned.Learned.result`
+    heads: list[dict]
+    terms: list[dict]
+    states: list[dict]
+    fitted: int
+    judged: int
+    held_out: bool
+    about: dict[str, str] = field(default_factory=dict)
+    losses: Losses = field(default_factory=Losses)
+    unchecked: tuple[str, ...] = ()
+    no_probe: tuple[str, ...] = ()
     learned: dict[str, int | float] = field(default_factory=dict)
-    method: Method = "means"  #: of the components
-    #: how far attention moves when parts come from elsewhere, rows as
-    #: :data:`~attnlib.analysis.interventions.INTERVENTION_COLUMNS` has them; empty where it was not asked for
+    method: Method = "means"
     interventions: list[dict] = field(default_factory=list)
-    made: dict[str, dict] = field(default_factory=dict)  #: what else made it: options, checksums, versions
-    #: by attention and head what a comparison of two analyses needs: sums over samples, by block
+    made: dict[str, dict] = field(default_factory=dict)
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
-    #: which samples these are, see :func:`~attnlib.analysis.judge.sample_keys`
     keys: Int[Tensor, " blocks"] | None = None
-    samples: tuple[Sample, ...] = ()  #: up to a dozen, with attention and what terms rebuild of it
-    one_sequence: bool = False  #: whether the model reads one sequence, as a decoder or an encoder alone does
+    samples: tuple[Sample, ...] = ()
+    one_sequence: bool = False
 
     def __repr__(self) -> str:
         text = (
@@ -63,7 +86,7 @@ class Analysis:
         return text
 
 
-#: of a row of ``Analysis.terms``
+#: the columns of a row of ``Analysis.terms``
 TERM_COLUMNS = {
     "kind": "of the attention: cross, encoder_self or decoder_self",
     "layer": "of the attention, from 0",
@@ -78,24 +101,26 @@ TERM_COLUMNS = {
 }
 
 
-def unsure_by_fit(analysis: Analysis) -> float:
-    """Return by how much the variance over sentences is larger for what the fit does not know.
+def variance_factor(analysis: Analysis) -> float:
+    """Return by what factor the error of the fit enlarges the variance over sentences.
 
     NaN where nothing was held out.
     """
-    return 1 + analysis.judged / analysis.fitted if analysis.held_out else math.nan
+    if not analysis.held_out:
+        return math.nan
+    return 1 + analysis.judged / analysis.fitted
 
 
 def results(
     fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
-    """Return the analysis that the sums of two passes over a corpus come to.
+    """Return the analysis that follows from the sums of two passes over a corpus.
 
     Args:
         fit: sums of the first pass.
         judgement: sums of the second.
         held_out: whether the two passes read different samples.
-        about: what a report says of model and corpus.
+        about: what a report says of model and corpus, by title.
 
     Raises:
         BadInput: nothing was judged.
@@ -104,9 +129,12 @@ def results(
     losses = fit.losses
     if held_out:
         losses = losses + judgement.losses
-    moved = {name: judgement.moved[name] for name in sorted(judgement.moved, key=_kind_and_layer)}
+    moved_names = sorted(judgement.moved, key=_kind_and_layer)
+    moved = {name: judgement.moved[name] for name in moved_names}
+    unchecked = sorted(judgement.unchecked, key=_kind_and_layer)
+    rows = head_rows(judgement, held_out=held_out)
     return Analysis(
-        heads=_with_rows_unseen(head_rows(judgement, held_out=held_out), judgement),
+        heads=_with_rows_unseen(rows, judgement),
         terms=term_rows(judgement, held_out=held_out),
         states=state_rows(fit, judgement),
         fitted=fit.samples,
@@ -114,7 +142,7 @@ def results(
         held_out=held_out,
         about=about or {},
         losses=losses,
-        unchecked=tuple(sorted(judgement.unchecked, key=_kind_and_layer)),
+        unchecked=tuple(unchecked),
         no_probe=tuple(sorted(judgement.no_probe)),
         learned=judgement.learned.result(),
         method=fit.method,
@@ -139,11 +167,13 @@ def _require_something_judged(judgement: HeldOutSums) -> None:
 
 def _with_rows_unseen(rows: list[dict], judgement: HeldOutSums) -> list[dict]:
     """Return rows of heads with the number of rows of attention that have no shares."""
-    counted = []
+    completed = []
     for row in rows:
-        total = judgement.attentions[f"{row['kind']}.{row['layer']}"].rows
-        counted.append(row | {"rows_unseen": total - row["rows"] - row["rows_left_out"]})
-    return counted
+        name = f"{row['kind']}.{row['layer']}"
+        n_rows = judgement.attentions[name].rows
+        unseen = n_rows - row["rows"] - row["rows_left_out"]
+        completed.append(row | {"rows_unseen": unseen})
+    return completed
 
 
 def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
@@ -173,35 +203,52 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     """
     fitted = _samples_fitted(judgement, held_out=held_out)
     rows = []
-    for head, sums, shares in _heads(judgement):
-        columns = {
-            "constant_input_share": shares.covariance.get("constant·input", 0.0),
-            "temporal_rebuilds": shares.similarity["temporal only"],
-            "input_rebuilds": shares.similarity["input only"],
-            "no_residual_rebuilds": shares.similarity["no residual"],
-            "uniform": shares.similarity["uniform"],
-            "typicality": sums.mean("typicality", "covered"),
-            "typicality_coverage": sums.mean("covered", "samples"),
-            "near_typicality": sums.mean("near_typicality", "near"),
-            "near_coverage": sums.mean("near", "samples"),
-            "typicality_beyond": sums.mean("beyond", "samples"),
-            "on_ignored": sums.mean("on_ignored", "rows"),
-            "agreement_with_probe": sums.mean("agrees", "probed"),
-            "agreement_by_chance": sums.mean("by_chance", "probed"),
-            "rows_probed": sums.count("probed"),
-            "spread": shares.spread,
-            "rows": shares.rows,
-            "rows_left_out": shares.rows_left_out,
-        }
-        rows.append(head | _shares(sums, fitted) | _split_shares(sums, fitted) | columns)
+    for head, sums in _heads(judgement):
+        shares = sums.shares
+        row = head | _shares(sums, fitted) | _split_shares(sums, fitted)
+        row |= {"constant_input_share": shares.covariance.get("constant·input", 0.0)}
+        row |= _rebuilt_attention(shares) | _typicality(sums) | _agreement(sums)
+        row |= {"spread": shares.spread, "rows": shares.rows, "rows_left_out": shares.rows_left_out}
+        rows.append(row)
     return rows
 
 
-EVEN = 0.99  # attention this near to uniform is what no score would make: its shares are of noise
+def _rebuilt_attention(shares: TermShares) -> dict[str, float]:
+    """Return the columns that say how near attention from some terms is to the full one."""
+    return {
+        "temporal_rebuilds": shares.similarity["temporal only"],
+        "input_rebuilds": shares.similarity["input only"],
+        "no_residual_rebuilds": shares.similarity["no residual"],
+        "uniform": shares.similarity["uniform"],
+    }
+
+
+def _typicality(sums: HeadSums) -> dict[str, float]:
+    """Return the columns of typicality, and the shares of samples and rows that it is of."""
+    return {
+        "typicality": sums.mean("typicality", "covered"),
+        "typicality_coverage": sums.mean("covered", "samples"),
+        "near_typicality": sums.mean("near_typicality", "near"),
+        "near_coverage": sums.mean("near", "samples"),
+        "typicality_beyond": sums.mean("beyond", "samples"),
+        "on_ignored": sums.mean("on_ignored", "rows"),
+    }
+
+
+def _agreement(sums: HeadSums) -> dict[str, int | float]:
+    """Return the columns of the agreement with the lexical probe."""
+    return {
+        "agreement_with_probe": sums.mean("agrees", "probed"),
+        "agreement_by_chance": sums.mean("by_chance", "probed"),
+        "rows_probed": sums.count("probed"),
+    }
+
+
+EVEN = 0.99  # similarity with uniform attention from which on a head is even, and its shares are noise
 
 
 def is_even(row: dict) -> bool:
-    """Return True if a head attends evenly; where nothing was rebuilt, it does not."""
+    """Return True if a head attends almost uniformly; False also where no attention was rebuilt."""
     return row["uniform"] >= EVEN
 
 
@@ -210,8 +257,9 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     columns = {}
     for part in PARTS:
         name = part.replace(" ", "_")
+        terms = terms_of(sums.terms, part)
         interval = ShareInterval(0.0, 0.0, 0.0)
-        if terms := terms_of(sums.terms, part):
+        if terms:
             interval = sums.share(terms, fitted=fitted)
         columns[f"{name}_share"] = interval.share
         columns[f"{name}_low"] = interval.low
@@ -223,7 +271,8 @@ def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     """Return the split share of each part, and its interval."""
     columns = {}
     for part in PART_NAMES:
-        interval = sums.share(weights_of(sums.terms, part, "split"), fitted=fitted)
+        weights = weights_of(sums.terms, part, "split")
+        interval = sums.share(weights, fitted=fitted)
         columns[f"{part}_split_share"] = interval.share
         columns[f"{part}_split_low"] = interval.low
         columns[f"{part}_split_high"] = interval.high
@@ -234,17 +283,19 @@ def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
     fitted = _samples_fitted(judgement, held_out=held_out)
     rows = []
-    for head, sums, shares in _heads(judgement):
+    for head, sums in _heads(judgement):
+        shares = sums.shares
         for term in sums.terms:
             interval = sums.share({term}, fitted=fitted)
+            without_term = f"without {term}"
             row = {
                 "term": term,
                 "covariance_share": interval.share,
                 "covariance_low": interval.low,
                 "covariance_high": interval.high,
                 "mean_absolute_share": shares.mean_absolute[term],
-                "similarity_without": shares.similarity[f"without {term}"],
-                "agreement_without": shares.agreement[f"without {term}"],
+                "similarity_without": shares.similarity[without_term],
+                "agreement_without": shares.agreement[without_term],
             }
             rows.append(head | row)
     return rows
@@ -254,18 +305,19 @@ def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
     """Return a row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
-        seen = judgement.seen.get(site, SeenCounts())
-        valid = seen.valid or math.nan
+        counts = judgement.seen.get(site, SeenCounts())
+        n_positions = int((components.position_counts > 0).sum())
+        judged_places = counts.valid or math.nan  # a share of no places is NaN
         rows.append(
             {
                 "states": site,
                 "width": components.width,
                 "words": len(components.tokens),
-                "positions": int((components.position_counts > 0).sum()),
+                "positions": n_positions,
                 "fitted": components.occurrences,
-                "judged": seen.valid,
-                "unseen_words": seen.unseen_words / valid,
-                "unseen_positions": seen.unseen_places / valid,
+                "judged": counts.valid,
+                "unseen_words": counts.unseen_words / judged_places,
+                "unseen_positions": counts.unseen_places / judged_places,
                 "megabytes": components.nbytes / 1e6,
             }
         )
@@ -279,11 +331,11 @@ def _samples_fitted(judgement: HeldOutSums, *, held_out: bool) -> float:
     return float(judgement.fit.samples)
 
 
-def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    """Yield the columns that name a head, its sums and its shares, by kind, layer and head."""
+def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums]]:
+    """Yield the columns that name a head, and its sums, by kind, layer and head."""
     for (name, head), sums in sorted(judgement.heads.items(), key=_kind_layer_and_head):
         kind, layer = name.split(".")
-        yield {"kind": kind, "layer": int(layer), "head": head}, sums, sums.shares
+        yield {"kind": kind, "layer": int(layer), "head": head}, sums
 
 
 def _kind_layer_and_head(item: tuple[Head, HeadSums]) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """A corpus as a numbered stream of forward passes, any part of which can be read again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -22,22 +22,36 @@ STAGES = ("fit", "judge")  # the two passes over a corpus
 
 @dataclass(frozen=True)
 class Losses:
-    """Samples of a corpus that a batch lacks, those of which it has a part, and pieces that are unknown."""
+    """Counts of what a corpus has and its batches lack: samples left out or cut, and unknown pieces.
+
+    Attributes:
+        left_out: samples that are in no batch.
+        cut: samples of which only the first positions are in a batch.
+        source_pieces, target_pieces: pieces that a tokenizer made of each side; 0 where there is none.
+        source_unknown, target_unknown: those of them that are the tokenizer's mark for unknown text.
+
+    Example:
+        >>> total = Losses(cut=1, source_pieces=8, source_unknown=2) + Losses(cut=2)
+        >>> total.cut, total.unknown
+        (3, {'source': 0.25})
+    """
 
     left_out: int = 0
     cut: int = 0
-    source_pieces: int = 0  #: that a tokenizer made; 0 where none is known of
-    source_unknown: int = 0  #: those of them that stand for whatever it does not know
+    source_pieces: int = 0
+    source_unknown: int = 0
     target_pieces: int = 0
     target_unknown: int = 0
 
     def __add__(self, other: "Losses") -> "Losses":
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Losses(*(count + other_count for count, other_count in pairs))
+        totals = {}
+        for field in fields(self):
+            totals[field.name] = getattr(self, field.name) + getattr(other, field.name)
+        return Losses(**totals)
 
     @property
     def unknown(self) -> dict[str, float]:
-        """Share of the pieces that the tokenizer does not know, of each side that has pieces."""
+        """Share of the pieces that the tokenizer does not know, for each side that has pieces."""
         shares = {}
         if self.source_pieces:
             shares["source"] = self.source_unknown / self.source_pieces
@@ -46,33 +60,53 @@ class Losses:
         return shares
 
 
+def _no_losses(_batch: object) -> Losses:
+    return Losses()
+
+
 @dataclass(frozen=True, eq=False)
 class Stream(Generic[Batch]):
-    """Batches and what makes a pass of each; batches of other parts do not go through the model.
+    """The batches of a corpus, and the model that makes a trace of each.
+
+    Batches are numbered, so that any part of the corpus can be read again; batches of other parts do not go
+    through the model.
+
+    Attributes:
+        trace: takes a batch and returns its trace, such as :meth:`attnlib.adapters.HuggingFace.trace`.
+        batches: a list, a loader, or a function that returns a new iterator at each call: a corpus is read
+            twice.
+        probe: takes a trace and returns its lexical probe, (batch, target, source), such as
+            :meth:`attnlib.adapters.Modules.lexical_probe`; by default the probe that the trace has, if any.
+        probed: number of judged batches, over all shards, whose lexical probe is taken (it is expensive);
+            None for all.
+        losses: takes a batch and returns what it lacks of the corpus, nothing by default. A report shows the
+            sum.
+        no_probe: why the lexical probe cannot be taken, see :meth:`with_working_probe`.
+        logits: takes a trace and returns the logits of the words predicted, (batch, target, words), such as
+            :meth:`attnlib.adapters.Modules.logits`; a report then says how well the model predicts.
+        n_batches: number of batches, for a bar that shows the time left; by default the length of a list.
+        made: returns options and checksums of files that batches and traces follow from, by group; a report
+            shows them.
+        never_written: ids that the model may not write; their logits are not counted as predictions.
 
     Raises:
         BadInput: batches that can be read only once.
+
+    Example:
+        >>> stream = Stream(trace=print, batches=["first batch", "second batch"])
+        >>> stream.n_batches, list(stream.numbered())
+        (2, [(0, 'first batch'), (1, 'second batch')])
     """
 
-    trace: Callable[[Batch], Trace]  #: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`
-    #: a list or a loader, or a function that starts anew whenever it is called: a corpus is read twice
+    trace: Callable[[Batch], Trace]
     batches: Iterable[Batch] | Callable[[], Iterable[Batch]]
-    #: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default what
-    #: the pass brings itself, if it does
     probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
-    #: of how many of the judged batches it is taken, over all shards: it is expensive; None: all
     probed: int | None = 4
-    #: what a batch lacks of the corpus; nothing by default. A report shows their sum.
-    losses: Callable[[Batch], Losses] = lambda _batch: Losses()
-    no_probe: str = ""  #: why there is no lexical probe, where it was tried in vain, see :meth:`tried`
-    #: what a pass predicts, such as :meth:`attnlib.adapters.Modules.logits`: a report then says how well, and
-    #: whether the model has learned at all
+    losses: Callable[[Batch], Losses] = _no_losses
+    no_probe: str = ""
     logits: Callable[[Trace], Float[Tensor, "batch target words"]] | None = None
-    #: how many batches there are, for a bar that says how far a pass is; by default the length of a list
     n_batches: int | None = None
-    #: what makes batches and passes, by group: options, checksums of files; a report shows it
     made: Callable[[], dict[str, dict]] = dict
-    #: ids that the model may not write, whatever it predicts: they count as no prediction
     never_written: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -84,73 +118,97 @@ class Stream(Generic[Batch]):
         if self.n_batches is None and isinstance(self.batches, Sized):
             object.__setattr__(self, "n_batches", len(self.batches))
 
+    def __repr__(self) -> str:
+        batches = "batches" if self.n_batches is None else f"{self.n_batches:,} batches"
+        return f"Stream of {batches}"
+
     @staticmethod
     def saved(folder: str | Path) -> "Stream[Path]":
-        """Return the passes that are saved in a folder, see :mod:`attnlib.adapters.tensors`.
+        """Return the stream of the traces that are saved in a folder, see :mod:`attnlib.adapters.tensors`.
+
+        Args:
+            folder: with a file of safetensors for each batch.
 
         Raises:
             BadInput: the folder has none.
         """
 
-        def made() -> dict[str, dict]:
+        def checksums() -> dict[str, dict]:
             return {"sha256": {"traces": digest_of(folder)}}
 
-        return Stream(read_pass, saved_files(folder), probed=None, made=cache(made))
+        return Stream(read_pass, saved_files(folder), probed=None, made=cache(checksums))
 
     def is_probed(self, judged_before: int) -> bool:
-        """Return True if the probe is taken of a batch before which so many are judged."""
+        """Return True if the lexical probe of a batch is taken.
+
+        Args:
+            judged_before: number of batches that are judged before it.
+        """
         return self.probed is None or judged_before < self.probed
 
-    def tried(self, batch: Batch | None) -> "Stream[Batch]":
-        """Return the stream, without its probe if that cannot be taken of the first sample of a batch.
+    def with_working_probe(self, batch: Batch | None) -> "Stream[Batch]":
+        """Return the stream, without its lexical probe if that cannot be taken of a first sample.
 
-        It is tried before a corpus is read in vain; one sample is quick.
+        One sample is quick, and saves reading a corpus only to fail at its first judged batch.
+
+        Args:
+            batch: whose first sample is probed; None if the corpus is empty.
 
         Raises:
             BadInput: logits that are not those of this model.
         """
         if batch is None:
             return self
-        model_pass = self.trace(batch).validated()
+        trace = self.trace(batch).validated()
         if self.logits:
-            Learned().add(model_pass, self.logits(model_pass), self.never_written)
+            Learned().add(trace, self.logits(trace), self.never_written)
         if self.probed == 0:
             return self
         try:
-            self.probe(model_pass.first(1))
+            self.probe(trace.first(1))
         except BadInput as error:
             return replace(self, probed=0, no_probe=str(error))
         return self
 
     def first(self, stage: str = "fit", part: "Shard | None" = None) -> Batch | None:
-        """Return the first batch of a part, or of all; None if there is none."""
+        """Return the first batch of a part; None if there is none.
+
+        Args:
+            stage: "fit" or "judge", whose batches the part has.
+            part: the part; None for the whole corpus, whatever the stage.
+        """
         for number, batch in self.numbered():
             if part is None or part.is_of(stage, number):
                 return batch
         return None
 
     def numbered(self) -> Iterator[tuple[int, Batch]]:
-        """Return the batches with their numbers, from the first one on."""
+        """Return an iterator over the batches and their numbers, from 0."""
         batches = self.batches() if callable(self.batches) else self.batches
         return enumerate(batches)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One of the shards that the batches of a stream are dealt to.
+    """One of the shards among which the batches of a stream are divided.
 
-    The last of each ``every`` batches is held out of the fit and judged, whatever the shards: they are dealt
-    such blocks of batches in turn.
+    Every block of ``every`` batches in a row belongs to one shard, in turn. The last batch of each block is
+    held out of the fit and judged, so which batches are held out does not depend on the number of shards.
 
     Attributes:
-        shard, shards: blocks shard, shard + shards, …
-        every: how many batches there are to one that is held out; 1 holds out none, and all are both.
+        shard: number of this shard, from 0.
+        shards: number of shards.
+        every: hold out and judge every N-th batch; 1 holds out none, and all are fitted and judged.
 
     Raises:
-        BadInput: a shard that is none of these, or ``every`` below 1.
+        BadInput: a shard that is not one of the shards, or ``every`` below 1.
 
-    >>> [[n for n in range(12) if Shard(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
-    [[3, 4, 9, 10], [5, 11]]
+    Example:
+        >>> second_of_two = Shard(1, 2, every=3)
+        >>> [number for number in range(12) if second_of_two.is_of("fit", number)]
+        [3, 4, 9, 10]
+        >>> [number for number in range(12) if second_of_two.is_of("judge", number)]
+        [5, 11]
     """
 
     shard: int = 0
@@ -164,16 +222,28 @@ class Shard:
             raise BadInput(f"every is {self.every}; it must be at least 1")
 
     def all_shards(self) -> "list[Shard]":
-        """Return this shard and all others."""
+        """Return this shard and all others, in order."""
         return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:
-        """Return True if a batch of this shard belongs to a stage, ``"fit"`` or ``"judge"``."""
-        if number // self.every % self.shards != self.shard:
+        """Return True if a batch belongs to this shard and to a stage.
+
+        Args:
+            stage: "fit" or "judge".
+            number: of the batch, from 0.
+        """
+        block = number // self.every
+        if block % self.shards != self.shard:
             return False
-        held_out = number % self.every == self.every - 1
-        return self.every == 1 or held_out == (stage == "judge")
+        if self.every == 1:  # nothing is held out: all batches are of both stages
+            return True
+        is_held_out = number % self.every == self.every - 1
+        return is_held_out == (stage == "judge")
 
     def judged_before(self, number: int) -> int:
-        """Return how many batches are judged before this one, in all shards together."""
+        """Return how many batches are judged before a batch, in all shards together.
+
+        Args:
+            number: of the batch, from 0.
+        """
         return number // self.every

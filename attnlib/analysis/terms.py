@@ -1,7 +1,8 @@
-"""The terms of an attention's scores: their names, and the products of the parts of both sides."""
+"""The terms of the scores of an attention: their names, and the products of the parts of both sides."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
+from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.terms import PAIRS
 from attnlib.errors import check_known
@@ -20,29 +22,33 @@ POSITION_BIAS = "position bias"
 NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
 PARTS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)  # what a term may depend on
 REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that a report shows
-_NUMBERS_AT_ONCE = 1 << 18  # of a part of a side, of which products are made at once
+_NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multiplied at once
 
 
 # names ------------------------------------------------------------------------------------------------------
 
 
 def term_name(parts: tuple[str, str] | str) -> str:
-    """Return the name of a term from the part of the query and that of the key; a name stays as it is.
+    """Return the name of a term, from the part of the query and that of the key; a name is returned as it is.
 
-    >>> term_name(("temporal", "input"))
-    'temporal·input'
+    Example:
+        >>> term_name(("temporal", "input"))
+        'temporal·input'
     """
-    return parts if isinstance(parts, str) else "·".join(parts)
+    if isinstance(parts, str):
+        return parts
+    return "·".join(parts)
 
 
 def part_of(term: str) -> str:
     """Return what a term depends on: "temporal", "input", "mixed", "residual" or "position bias".
 
-    A constant query is the same everywhere: the term of it and a position is temporal, that of it and a
-    word input.
+    A constant query is the same everywhere, so its term with a position is temporal, and its term with a word
+    is input.
 
-    >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
-    ['input', 'mixed', 'residual', 'temporal']
+    Example:
+        >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
+        ['input', 'mixed', 'residual', 'temporal']
     """
     if term == POSITION_BIAS:
         return term
@@ -84,23 +90,23 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True, eq=False)
 class AttentionTerms:
-    """The terms of some heads' scores, over the samples of a pass that are whole.
+    """The terms of the scores of the chosen heads, over the whole samples of a batch.
 
     Attributes:
-        attended: the attention.
-        heads: their numbers.
+        attention: the attention that the heads belong to.
+        heads: numbers of the heads.
         names: of the terms.
-        terms: they sum to the scores, but for what is the same along a row.
-        attention: the model's, among the positions that count.
-        allowed: where a query may see a key and both count.
-        fitted: of these, where the components of both sides are known.
+        terms: they sum to the scores, up to a constant along each row.
+        weights: the attention weights of the model, among the positions that count.
+        allowed: True where a query may see a key and both count.
+        fitted: True where, in addition, the components of both sides are known.
     """
 
-    attended: Attention
+    attention: Attention
     heads: list[int]
     names: tuple[str, ...]
     terms: Float[Tensor, "heads terms samples target source"]
-    attention: Float[Tensor, "heads samples target source"]
+    weights: Float[Tensor, "heads samples target source"]
     allowed: Bool[Tensor, "samples target source"]
     fitted: Bool[Tensor, "samples target source"]
 
@@ -117,56 +123,55 @@ class AttentionTerms:
     def __repr__(self) -> str:
         heads, _, samples, target, source = self.terms.shape
         sizes = f"heads {heads}, samples {samples}, target {target}, source {source}"
-        return f"AttentionTerms of {self.attended.name} ({sizes}): {', '.join(self.names)}"
+        return f"AttentionTerms of {self.attention.name} ({sizes}): {', '.join(self.names)}"
 
 
 def attention_terms(
-    fit: Fit, model_pass: Trace, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
+    fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
 ) -> Iterator[AttentionTerms]:
-    """Yield the terms of every attention of a pass.
+    """Yield the terms of every attention of a trace.
 
     Args:
-        fit: of the components; its heads are looked at.
-        model_pass: the pass of the model.
-        whole: samples of which something counts on both sides.
+        fit: sums of the first pass; its heads are analysed.
+        trace: of a batch.
+        whole: True for samples that have a counted position on both sides.
         means: the components at the places of these samples, by name of the states.
     """
-    for attended in model_pass.attentions:
-        heads = chosen_heads(attended, fit.heads)
-        query, key = means[attended.query_site], means[attended.key_site]
-        attention, allowed = counted_attention(model_pass, attended, heads)
+    for attention in trace.attentions:
+        heads = chosen_heads(attention, fit.heads)
+        query, key = means[attention.query_site], means[attention.key_site]
+        weights, allowed = counted_attention(trace, attention, heads)
         allowed = allowed[whole]  # (samples, target, source)
         fitted = allowed
         if fit.method != "means":
             fitted = allowed & query.known[:, :, None] & key.known[:, None, :]
-        products = _Products.of(attended, heads, query=query, key=key, method=fit.method)
-        names, terms = products.of_samples(whole)
+        products = _Products.of(attention, heads, query=query, key=key, method=fit.method)
         yield AttentionTerms(
-            attended=attended,
+            attention=attention,
             heads=heads,
-            names=names,
-            terms=terms,
-            attention=attention[:, whole],
+            names=products.names,
+            terms=products.of_samples(whole),
+            weights=weights[:, whole],
             allowed=allowed,
             fitted=fitted,
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One side of an attention: what its projection makes of the parts of states.
+@dataclass(frozen=True, eq=False, repr=False)
+class _ProjectedSide(ShowsShapes):
+    """One side of an attention: the projected parts of its states.
 
-    The constant, temporal and input part are looked up among projected tables, so that no state goes through
-    the projection again. The bias of a projection is constant too.
+    The constant, temporal and input parts are looked up in projected tables, so that no state has to be
+    projected again. The bias of the projection belongs to the constant part.
 
     Attributes:
-        parts: the names of the parts that enter terms; where the constant is not among them it is either in
-            the temporal part (method "means") or left out.
-        constant_is_temporal: whether it is in the temporal part.
-        constant, temporal: rotated and scaled.
-        words: not rotated yet, each word once.
+        parts: names of the parts that enter terms. If the constant is not among them, it is added to the
+            temporal part (method "means") or left out.
+        constant_is_temporal: whether it is added to the temporal part.
+        constant, temporal: these parts by position, rotated and scaled.
+        words: the input part of each word of the batch, neither rotated nor scaled yet.
         word: the row of ``words`` at each place.
-        rotation, scale: of the side.
+        rotation, scale: what is applied to a projected part.
     """
 
     parts: tuple[str, ...]
@@ -188,16 +193,19 @@ class _Side:
         constant_is_temporal: bool,
         rotation: Rotation | None,
         scale: float = 1.0,
-    ) -> "_Side":
+    ) -> "_ProjectedSide":
+        """Project the tables of components, all in one product, then rotate and scale what has positions."""
         tables = [means.centre[None], means.temporal - means.centre, means.input]
         sizes = [len(table) for table in tables]
-        centre, temporal, words = linear.without_bias(torch.cat(tables)).split(sizes, 1)
+        projected = linear.without_bias(torch.cat(tables))  # (heads, 1 + length + words, head_width)
+        centre, temporal, words = projected.split(sizes, 1)
         if linear.bias is not None:
-            centre = centre + linear.bias[:, None]
+            centre = centre + linear.bias[:, None]  # (heads, 1, head_width)
         constant = centre.expand_as(temporal)[None]  # (1, heads, length, head_width)
         temporal = temporal[None]  # (1, heads, length, head_width)
         if rotation is not None:
-            constant, temporal = rotation(constant), rotation(temporal)
+            constant = rotation(constant)
+            temporal = rotation(temporal)
         return cls(
             parts=parts,
             constant_is_temporal=constant_is_temporal,
@@ -212,66 +220,82 @@ class _Side:
     def of_samples(
         self, samples: slice, projected: Float[Tensor, "samples heads length head_width"]
     ) -> Float[Tensor, "samples heads parts_length head_width"]:
-        """Return the parts of what the projection made of some samples, part after part."""
+        """Return the parts of the projected states of a slice of samples, one after the other."""
         words = self.words[:, self.word[samples]].transpose(0, 1)  # (samples, heads, length, head_width)
         if self.rotation is not None:
             words = self.rotation(words)
         words = words * self.scale
-        by_place = self.constant + self.temporal  # (1, heads, length, head_width)
-        residual = (projected - by_place) - words  # (samples, heads, length, head_width)
+        by_position = self.constant + self.temporal  # (1, heads, length, head_width)
+        residual = (projected - by_position) - words  # (samples, heads, length, head_width)
         values = {CONSTANT: self.constant, "temporal": self.temporal, "input": words, "residual": residual}
         if self.constant_is_temporal:
-            values["temporal"] = by_place
-        alike = torch.broadcast_tensors(*(values[part] for part in self.parts))
-        return torch.stack(alike, 2).flatten(2, 3)
+            values["temporal"] = by_position
+        chosen = [values[part] for part in self.parts]
+        stacked = torch.stack(torch.broadcast_tensors(*chosen), 2)
+        return stacked.flatten(2, 3)  # from (samples, heads, parts, length, head_width)
 
 
 @dataclass(frozen=True, eq=False)
 class _Products:
     """Products of the parts of both sides of an attention.
 
-    Means have the constant part in the temporal one. Else, without a rotation, the constant part of the key
-    adds the same along a row, which softmax does not see: it is left out.
+    With the method "means" the constant is part of the temporal part. With least squares the query has a
+    constant part, and so has a key that is rotated. Without a rotation the constant part of the key adds one
+    number to a whole row of scores, which leaves softmax unchanged: it is left out.
     """
 
-    attended: Attention
+    attention: Attention
     heads: list[int]
-    query: _Side
-    key: _Side
+    query: _ProjectedSide
+    key: _ProjectedSide
 
     @classmethod
     def of(
-        cls, attended: Attention, heads: list[int], *, query: Means, key: Means, method: str
+        cls, attention: Attention, heads: list[int], *, query: Means, key: Means, method: str
     ) -> "_Products":
+        """Project the components of both sides.
+
+        Args:
+            attention: the attention.
+            heads: numbers of its heads.
+            query: components at the places of the queries.
+            key: components at the places of the keys.
+            method: of the components.
+        """
         by_means = method == "means"
         query_parts = key_parts = PART_NAMES
         if not by_means:
             query_parts = (CONSTANT, *PART_NAMES)
-        if not by_means and attended.key_rotation is not None:
+        if not by_means and attention.key_rotation is not None:
             key_parts = (CONSTANT, *PART_NAMES)
-        query_side = _Side.of(
-            attended.query_map.of_heads(heads),
+        query_map = attention.query_map.of_heads(heads)
+        key_map = attention.key_map.of_heads(heads)
+        query_side = _ProjectedSide.of(
+            query_map,
             query,
             parts=query_parts,
             constant_is_temporal=by_means,
-            rotation=attended.query_rotation,
-            scale=attended.scale,
+            rotation=attention.query_rotation,
+            scale=attention.scale,
         )
-        key_side = _Side.of(
-            attended.key_map.of_heads(heads),
-            key,
-            parts=key_parts,
-            constant_is_temporal=by_means,
-            rotation=attended.key_rotation,
+        key_side = _ProjectedSide.of(
+            key_map, key, parts=key_parts, constant_is_temporal=by_means, rotation=attention.key_rotation
         )
-        return cls(attended=attended, heads=heads, query=query_side, key=key_side)
+        return cls(attention=attention, heads=heads, query=query_side, key=key_side)
 
-    def of_samples(
-        self, whole: Bool[Tensor, " batch"]
-    ) -> tuple[tuple[str, ...], Float[Tensor, "heads terms samples target source"]]:
-        """Return the names of the terms, and the terms."""
-        queries = self.attended.queries[whole][:, self.heads]  # (samples, heads, target, head_width)
-        keys = self.attended.keys[whole][:, self.heads]  # (samples, heads, source, head_width)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms: query parts by key parts, then the position bias if there is one."""
+        pairs = product(self.query.parts, self.key.parts)
+        names = tuple(map(term_name, pairs))
+        if self.attention.position_bias is None:
+            return names
+        return (*names, POSITION_BIAS)
+
+    def of_samples(self, whole: Bool[Tensor, " batch"]) -> Float[Tensor, "heads terms samples target source"]:
+        """Return the terms of the whole samples, in the order of ``names``."""
+        queries = self.attention.queries[whole][:, self.heads]  # (samples, heads, target, head_width)
+        keys = self.attention.keys[whole][:, self.heads]  # (samples, heads, source, head_width)
         at_once = max(1, _NUMBERS_AT_ONCE // max(queries[0].numel(), keys[0].numel()))
         pieces = []
         for start in range(0, len(queries), at_once):
@@ -279,23 +303,25 @@ class _Products:
             query_parts = self.query.of_samples(samples, queries[samples])
             key_parts = self.key.of_samples(samples, keys[samples])
             pieces.append(self._terms(query_parts, key_parts))
-        terms = torch.cat(pieces, 2)
-        names = tuple(f"{query}·{key}" for query in self.query.parts for key in self.key.parts)
-        if self.attended.position_bias is None:
-            return names, terms
-        bias = self.attended.position_bias[:, self.heads]  # (1 or batch, heads, target, source)
+        terms = torch.cat(pieces, 2)  # (heads, terms, samples, target, source)
+        if self.attention.position_bias is None:
+            return terms
+        bias = self.attention.position_bias[:, self.heads]  # (1 or batch, heads, target, source)
         if len(bias) > 1:
             bias = bias[whole]
         bias = bias.expand(len(queries), -1, -1, -1).transpose(0, 1)  # (heads, samples, target, source)
-        return (*names, POSITION_BIAS), torch.cat([terms, bias[:, None]], 1)
+        return torch.cat([terms, bias[:, None]], 1)
 
     def _terms(
         self,
         query_parts: Float[Tensor, "samples heads parts_target head_width"],
         key_parts: Float[Tensor, "samples heads parts_source head_width"],
     ) -> Float[Tensor, "heads terms samples target source"]:
+        """Return the products of all parts of both sides, made in one matrix product."""
         n_query_parts, n_key_parts = len(self.query.parts), len(self.key.parts)
         products = query_parts @ key_parts.mT  # (samples, heads, query parts * target, key parts * source)
-        by_part = products.unflatten(3, (n_key_parts, -1)).unflatten(2, (n_query_parts, -1))
-        # from (samples, heads, query part, target, key part, source)
-        return by_part.permute(1, 2, 4, 0, 3, 5).flatten(1, 2)
+        by_key_part = products.unflatten(3, (n_key_parts, -1))
+        by_both_parts = by_key_part.unflatten(2, (n_query_parts, -1))
+        # (samples, heads, query part, target, key part, source) → (heads, query part, key part, samples, …)
+        heads_first = by_both_parts.permute(1, 2, 4, 0, 3, 5)
+        return heads_first.flatten(1, 2)

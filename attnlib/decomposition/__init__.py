@@ -1,4 +1,4 @@
-"""Hidden states as temporal + input + residual components, and what each carries of the attention."""
+"""Split hidden states into temporal, input and residual parts, and measure their shares in attention."""
 
 from attnlib.decomposition.by_part import ByPart
 from attnlib.decomposition.components import PART_NAMES, Components, Parts

@@ -1,4 +1,4 @@
-"""Tensors over parts of the decoder states and parts of the encoder states that answer to their names."""
+"""Tensors indexed by the names of parts of the decoder states and of the encoder states."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,16 +20,17 @@ Named = TypeVar("Named", bound="ByPart")
 class ByPart(Tensor):
     """A tensor with an axis of decoder parts, followed by one of encoder parts.
 
-    It is a tensor like any other, and whatever is computed from it is a plain tensor. In addition, an index
+    It is a tensor like any other, and results of operations on it are plain tensors. In addition, an index
     may name parts: ``shares["temporal", "input"]`` is ``shares[0, 1]``.
 
     Attributes:
         parts: names of the parts, the same for both axes.
         axes: names of all axes; two of them are :data:`PART_AXES`.
 
-    >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
-    >>> float(shares["temporal", "input"]), shares["residual"].tolist()
-    (1.0, [6.0, 7.0, 8.0])
+    Example:
+        >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+        >>> float(shares["temporal", "input"]), shares["residual"].tolist()
+        (1.0, [6.0, 7.0, 8.0])
     """
 
     parts: tuple[str, ...]
@@ -44,6 +45,14 @@ class ByPart(Tensor):
     ) -> Named:
         """Name the axes and parts of a tensor, which shares its memory with the result.
 
+        Args:
+            values: of any shape with two axes of parts.
+            axes: a name for each axis; two of them are :data:`PART_AXES`.
+            parts: names of the parts, the same for both axes.
+
+        Returns:
+            a tensor of this class.
+
         Raises:
             BadInput: the tensor has another number of axes, or of parts.
         """
@@ -51,7 +60,8 @@ class ByPart(Tensor):
         named.axes = tuple(axes)
         named.parts = tuple(parts)
         sizes = dict(zip(named.axes, values.shape, strict=False))
-        if len(named.axes) != values.dim() or any(sizes[axis] != len(named.parts) for axis in PART_AXES):
+        parts_fit = all(sizes.get(axis) == len(named.parts) for axis in PART_AXES)
+        if len(named.axes) != values.dim() or not parts_fit:
             raise BadInput(
                 f"a tensor of shape {tuple(values.shape)} with axes {', '.join(named.axes)} and parts "
                 f"{', '.join(named.parts)}: expected one axis a name, and {len(named.parts)} entries a side"
@@ -59,11 +69,11 @@ class ByPart(Tensor):
         return named
 
     def __getitem__(self, index: Any) -> Tensor:
-        """Return what a tensor would at this index, in which parts may be named.
+        """Return the entries at an index, in which parts may be named.
 
         Raises:
             UnknownName: there is no such part.
-            BadInput: a part is named at an axis that is not one of parts.
+            BadInput: a part is named at an axis that is not an axis of parts.
         """
         indices = index if isinstance(index, tuple) else (index,)
         if not any(isinstance(entry, str) for entry in indices):
@@ -81,8 +91,8 @@ class ByPart(Tensor):
         plain = all(isinstance(entry, str | int | slice) for entry in before)
         if not plain or axis >= len(self.axes) or self.axes[axis] not in PART_AXES:
             raise BadInput(
-                f"a part is named at place {axis} of an index; parts belong where the axes "
-                f"({', '.join(self.axes)}) have decoder_part and encoder_part, after numbers and slices alone"
+                f"index {axis} is the name of a part; parts can be named at the axes decoder_part and "
+                f"encoder_part of ({', '.join(self.axes)}), after numbers and slices"
             )
 
     def __deepcopy__(self: Named, memo: dict) -> Named:
@@ -96,36 +106,47 @@ class ByPart(Tensor):
         if self.axes == PART_AXES:
             return f"{type(self).__name__}, decoder part down, encoder part across\n{self._table()}"
         sizes = zip(self.axes, self.shape, strict=True)
-        others = [f"{axis} {size}" for axis, size in sizes if axis not in PART_AXES]
-        return f"{type(self).__name__}({', '.join(self.parts)}, decoder by encoder; {', '.join(others)})"
+        other_sizes = ", ".join(f"{axis} {size}" for axis, size in sizes if axis not in PART_AXES)
+        parts = ", ".join(self.parts)
+        return f"{type(self).__name__}({parts}, decoder by encoder; {other_sizes})"
 
     def _table(self) -> str:
+        """Return the values as a table with a row and a column for each part."""
         width = max(map(len, self.parts))
-        lines = ["  ".join([" " * width, *(part.rjust(width) for part in self.parts)])]
+        cells = [["", *self.parts]]
         for part, row in zip(self.parts, self.tolist(), strict=True):
-            lines.append("  ".join([part.ljust(width), *(f"{value:.3f}".rjust(width) for value in row)]))
+            cells.append([part, *(f"{value:.3f}" for value in row)])
+        lines = []
+        for label, *values in cells:
+            columns = [label.ljust(width)]
+            columns += [value.rjust(width) for value in values]
+            lines.append("  ".join(columns))
         return "\n".join(lines)
 
     def pooled(self: Named, *parts: str) -> Named:
-        """Return the same with some parts added up to one, on both axes.
+        """Return a copy in which two or more parts are added up to one, on both axes.
 
         Terms add up, and so do covariance shares. Mean absolute shares do not: pool the terms before taking
-        them, as ``shares(terms, pool=...)`` does.
+        shares, as ``shares(terms, pool=...)`` does.
 
         Args:
-            parts: names of two parts or more. The pooled one is called after them, "input+residual", and has
-                the place of the first.
+            *parts: names of the parts to add up. Their sum is named after them, such as "input+residual", and
+                takes the place of the first.
+
+        Returns:
+            a tensor of the same class.
 
         Raises:
             UnknownName: there is no such part.
             BadInput: fewer than two parts.
 
-        >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
-        >>> print(shares.pooled("input", "residual"))
-        ByPart, decoder part down, encoder part across
-                              temporal  input+residual
-        temporal                 0.000           3.000
-        input+residual           9.000          24.000
+        Example:
+            >>> shares = ByPart.of(torch.arange(9.0).view(3, 3), axes=PART_AXES)
+            >>> print(shares.pooled("input", "residual"))
+            ByPart, decoder part down, encoder part across
+                                  temporal  input+residual
+            temporal                 0.000           3.000
+            input+residual           9.000          24.000
         """
         groups = pooled_parts(self.parts, parts)
         pooled = self.as_subclass(Tensor)
@@ -142,41 +163,49 @@ class ByPart(Tensor):
         return torch.tensor([self.parts.index(part) for part in parts], device=self.device)
 
     def to_frame(self, value: str = "value") -> "DataFrame":
-        """Return a tidy data frame of pandas: a row an entry, a column for each axis, and the value.
+        """Return a tidy pandas data frame with a row for each entry and a column for each axis.
 
         Args:
-            value: name of its column.
+            value: name of the column of values.
+
+        Returns:
+            the frame; axes of parts have names, other axes have numbers from 0.
 
         Raises:
             BadInput: pandas is not installed.
         """
         values = self.detach().cpu().as_subclass(Tensor)
-        kept = self._kept()
-        if kept is None:
-            kept = torch.ones(values.shape, dtype=torch.bool)
+        is_listed = self._is_listed()
+        if is_listed is None:
+            is_listed = torch.ones(values.shape, dtype=torch.bool)
         columns: dict[str, Any] = {}
-        for axis, numbers in zip(self.axes, kept.nonzero().unbind(1), strict=True):
+        for axis, numbers in zip(self.axes, is_listed.nonzero().unbind(1), strict=True):
             labels = numbers.tolist()
             if axis in PART_AXES:
                 labels = [self.parts[number] for number in labels]
             columns[axis] = labels
-        columns[value] = values[kept].tolist()
+        columns[value] = values[is_listed].tolist()
         return library("pandas").DataFrame(columns)
 
-    def _kept(self) -> Tensor | None:
-        """Return which entries a frame has; None: all."""
+    def _is_listed(self) -> Tensor | None:
+        """Return which entries a frame has; None for all."""
         return None
 
 
 def pooled_parts(parts: Sequence[str], pooled: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the parts that there are once some are pooled, with the parts that each is made of.
+    """Return the parts that are left after pooling, with the parts that each consists of.
+
+    Args:
+        parts: names of all parts.
+        pooled: names of the parts to pool.
 
     Raises:
         UnknownName: there is no such part.
         BadInput: fewer than two parts are pooled.
 
-    >>> pooled_parts(PART_NAMES, ("residual", "input"))
-    {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
+    Example:
+        >>> pooled_parts(PART_NAMES, ("residual", "input"))
+        {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
     """
     for part in pooled:
         check_known("part", part, parts)

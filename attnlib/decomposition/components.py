@@ -6,8 +6,8 @@
     delta  = what is left                                                (residual component)
 
 The available text, abstract and introduction, names a temporal part that is independent of input and an input
-part that is independent of position. That they are means, the residual, and the treatment of padding and of
-unseen tokens are this project's definitions. With ``method="least_squares"`` mu and chi are the exact
+part that is independent of position. Their definition as means, the residual, and the treatment of padding
+and of unseen tokens are this project's choices. With ``method="least_squares"`` mu and chi are the exact
 two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch import bool as torch_bool
+from torch.nn.functional import pad
 
 from attnlib.arrays import EVERYWHERE, Mask, ShowsShapes, States, Tokens, takes_arrays
 from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
@@ -48,18 +49,27 @@ Constants = Literal["least_norm", "by_count"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parts(ShowsShapes):
-    """States as temporal + input + residual, zero at padding, in their dtype (single at least) and device.
+    """Three parts that sum to states: temporal, input and residual; zero at padding.
+
+    They have the device of the states and their dtype, but single precision at least.
 
     Attributes:
-        temporal: the part by position; the three sum to the states.
-        input: the part by token.
-        residual: what is left.
-        mask: True at valid positions.
-        unseen_tokens: how many valid places have a token that was never seen in fitting; their input
-            component is zero. Summed over batches and divided by ``valid`` this is the share that must be
-            reported beside a decomposition.
-        unseen_positions: how many valid places have a position that was never seen in fitting; their temporal
+        temporal: the part by position, (batch, length, width).
+        input: the part by token, (batch, length, width).
+        residual: what is left, (batch, length, width).
+        mask: True at valid positions, (batch, length).
+        unseen_tokens: number of valid places whose token was not seen in fitting; their input component is
+            zero. Report its share of all valid places, see :attr:`unseen_share`, with a decomposition.
+        unseen_positions: number of valid places whose position was not seen in fitting; their temporal
             component is zero.
+
+    Example:
+        >>> states = torch.ones(1, 2, 3)
+        >>> parts = Parts(states, 2 * states, 3 * states, mask=torch.tensor([[True, True]]), unseen_tokens=1)
+        >>> parts
+        Parts(temporal, input, residual, each (1, 2, 3), 2 valid)
+        >>> parts.total()[0, 0].tolist(), parts.unseen_share
+        ([6.0, 6.0, 6.0], 0.5)
     """
 
     temporal: Float[Tensor, "batch length width"]
@@ -71,12 +81,12 @@ class Parts(ShowsShapes):
 
     @property
     def valid(self) -> int:
-        """How many places are valid."""
+        """Number of valid places."""
         return int(self.mask.sum())
 
     @property
     def unseen_share(self) -> float:
-        """Share of the valid places whose token was never seen in fitting; NaN where none is valid."""
+        """Share of the valid places whose token was not seen in fitting; NaN if no place is valid."""
         if not self.valid:
             return math.nan
         return self.unseen_tokens / self.valid
@@ -99,16 +109,16 @@ class Parts(ShowsShapes):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Means(ShowsShapes):
-    """The components that belong to the places of a batch, each row once.
+    """The components of the places of a batch, with one row for each position and each distinct token.
 
     Attributes:
         centre: mean of all states that were summed.
-        temporal: by position; zero where it was never seen.
-        input: of each token of the batch once; zero where it was never seen.
+        temporal: by position; zero where the position was not seen in fitting.
+        input: of each distinct token of the batch; zero where the token was not seen in fitting.
         word: the row of ``input`` that belongs to each place.
-        known: valid places whose token and position were both seen in fitting.
-        unseen_tokens: how many valid places have a token never seen.
-        unseen_positions: how many valid places have a position never seen.
+        known: True at valid places whose token and position were both seen in fitting.
+        unseen_tokens: number of valid places whose token was not seen in fitting.
+        unseen_positions: number of valid places whose position was not seen in fitting.
     """
 
     centre: Float[Tensor, " width"]
@@ -120,9 +130,18 @@ class Means(ShowsShapes):
     unseen_positions: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """A fit in one precision on one device; what was never seen has the last row, which is zero."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Tables(ShowsShapes):
+    """A fit in one precision on one device.
+
+    The last row of each table is zero; it belongs to padding and to what was not seen in fitting.
+
+    Attributes:
+        temporal: μ by position.
+        input: χ by row of the table of tokens.
+        position_seen: whether each position was seen in fitting.
+        row_seen: whether the token of each row was seen in fitting.
+    """
 
     temporal: Float[Tensor, "positions_and_zero width"]
     input: Float[Tensor, "rows_and_zero width"]
@@ -140,9 +159,9 @@ _ROWS_AT_ONCE = 1024  # of states that are split at once, so that they stay in t
 
 
 class Components:
-    """Sums that fix the components of a corpus: one pass, constant memory, mergeable.
+    """Sums from which the components of a corpus follow: one pass, constant memory, mergeable.
 
-    chi is defined from the final mu, which no single pass knows. But
+    chi is defined by the final mu, which no single pass knows. But
 
         chi(w) = (token_sum(w) - sum_t count(w, t) mu_t) / count(w),
 
@@ -153,38 +172,39 @@ class Components:
     Args:
         width: of the states.
         method: "means" as in the equations above, or "least_squares", the exact two-way additive fit.
-        variance: whether least squares also keep what :meth:`variance_explained` needs. Every step of the
-            sums is in float64 then, which is slower.
-        n_tokens: size of the vocabulary. An id beyond it is an error, and ``input`` has so many rows from the
-            start. By default the vocabulary is what has been seen.
-        n_positions: longest sample, likewise.
-        constants: what least squares leave free, see :mod:`attnlib.decomposition.two_way`. With
-            "least_norm" the count-weighted sum of chi is zero over the corpus, and the norm of mu and chi
+        variance: whether to keep the sum of squares that :meth:`variance_explained` needs, with least
+            squares. Every step of the sums is then in float64, which is slower.
+        n_tokens: size of the vocabulary. A larger id is an error, and ``input`` has this many rows from the
+            start. By default the vocabulary grows with the tokens seen.
+        n_positions: length of the longest sample, likewise.
+        constants: the choice that least squares leave open, see :mod:`attnlib.decomposition.two_way`. With
+            "least_norm" the count-weighted sum of chi over the corpus is zero, and the norm of mu and chi is
             least. With "by_count" that sum is zero on every set of positions that shared tokens connect,
-            which converges as a corpus grows. Means leave nothing free.
+            which converges as a corpus grows. Means leave no choice.
         device: of the sums.
 
     Attributes:
-        temporal: mu, (n_positions, width), float64; zero at positions never seen.
-        input: chi, (n_tokens, width), float64; zero for tokens never seen.
+        temporal: mu, (n_positions, width), float64; zero at positions that were not seen.
+        input: chi, (n_tokens, width), float64; zero for tokens that were not seen.
         position_sums: (n_positions, width), float64.
         token_sums: (n_tokens, width), float64.
-        pair_counts: how often each token stood at each position, (n_tokens, n_positions).
+        pair_counts: how often each token is at each position, (n_tokens, n_positions).
         position_counts: its sum over tokens.
         token_counts: its sum over positions.
         seen: which tokens have been seen, (n_tokens,).
 
     Raises:
-        BadInput: a size that is no whole number from 1 on, an unknown method or unknown constants.
+        BadInput: a size that is not a positive whole number, an unknown method or unknown constants.
 
-    >>> components = Components(width=1)
-    >>> states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
-    >>> tokens = torch.tensor([[0, 7], [0, 0]])
-    >>> parts = components.update(states, tokens).split(states, tokens)
-    >>> components.temporal.flatten().tolist()
-    [2.0, 6.0]
-    >>> torch.equal(parts.total(), states)
-    True
+    Example:
+        >>> components = Components(width=1)
+        >>> states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
+        >>> tokens = torch.tensor([[0, 7], [0, 0]])
+        >>> parts = components.update(states, tokens).split(states, tokens)
+        >>> components.temporal.flatten().tolist()
+        [2.0, 6.0]
+        >>> torch.equal(parts.total(), states)
+        True
     """
 
     def __init__(
@@ -224,8 +244,8 @@ class Components:
 
     def __repr__(self) -> str:
         sizes = f"width={self.width}, n_tokens={self.n_tokens}, n_positions={self.n_positions}"
-        seen = f"{self.occurrences:,} positions, {len(self.tokens):,} tokens"
-        return f"Components({sizes}, method={self.method!r}) of {seen}"
+        counts = f"{self.occurrences:,} positions, {len(self.tokens):,} tokens"
+        return f"Components({sizes}, method={self.method!r}) of {counts}"
 
     # sizes, sums and counts ---------------------------------------------------------------------------------
 
@@ -241,8 +261,10 @@ class Components:
         """Positions of the longest sample: as given, or up to the last one seen."""
         if self._max_length is not None:
             return self._max_length
-        seen = self._pair_counts.sum(0).nonzero()
-        return int(seen.max()) + 1 if len(seen) else 0
+        seen_positions = self._pair_counts.sum(0).nonzero()
+        if not len(seen_positions):
+            return 0
+        return int(seen_positions.max()) + 1
 
     @property
     def device(self) -> torch.device:
@@ -261,9 +283,10 @@ class Components:
 
     @property
     def nbytes(self) -> int:
-        """Memory of what is in use; with spare rows and columns it is up to four times as much."""
-        sums = (table for name, table in self.state_dict().items() if name != "tokens")
-        return sum(table.nbytes for table in sums)
+        """Memory of the sums in bytes; spare rows and columns take up to three times as much again."""
+        tables = self.state_dict()
+        del tables["tokens"]
+        return sum(table.nbytes for table in tables.values())
 
     @property
     def position_sums(self) -> Float[Tensor, "positions width"]:
@@ -282,31 +305,32 @@ class Components:
 
     @property
     def pair_counts(self) -> Int[Tensor, "tokens positions"]:
-        """How often each token was at each position."""
+        """Number of times that each token is at each position."""
         return self._by_token(self._pair_counts[:, : self.n_positions])
 
     @property
     def position_counts(self) -> Int[Tensor, " positions"]:
-        """How many valid samples have each position."""
+        """Number of samples in which each position is valid."""
         return self._pair_counts[:, : self.n_positions].sum(0)
 
     @property
     def token_counts(self) -> Int[Tensor, " tokens"]:
-        """How often each token occurs."""
+        """Number of times that each token occurs."""
         return self._by_token(self._pair_counts.sum(1))
 
     @property
     def seen(self) -> Bool[Tensor, " tokens"]:
-        """Whether each token occurs at all."""
+        """True for tokens that occur."""
         return self.token_counts > 0
 
     def _by_token(self, table: Tensor) -> Tensor:
-        """Lay out by id what has a row for each token in the order of first sight."""
+        """Return a table with a row for each id, from one with rows in the order of first sight."""
         if self._vocabulary is not None:
             return table
-        laid_out = table.new_zeros(self.n_tokens, *table.shape[1:])
-        laid_out[torch.from_numpy(self._token_of_row).to(table.device)] = table[: len(self._token_of_row)]
-        return laid_out
+        by_token = table.new_zeros(self.n_tokens, *table.shape[1:])
+        tokens = torch.from_numpy(self._token_of_row).to(table.device)
+        by_token[tokens] = table[: len(tokens)]
+        return by_token
 
     # fitting ------------------------------------------------------------------------------------------------
 
@@ -317,7 +341,10 @@ class Components:
         Args:
             states: (batch, length, width), floating-point.
             tokens: (batch, length), integers.
-            mask: True at valid positions, by default everywhere. What stands at padding is never read.
+            mask: True at valid positions, by default everywhere. States and tokens at padding are not read.
+
+        Returns:
+            these components, changed in place.
 
         Raises:
             BadInput: shapes that differ, a token outside the vocabulary, a position beyond ``n_positions``, a
@@ -355,13 +382,21 @@ class Components:
     def merge(self, other: "Components") -> "Components":
         """Return new components of the two corpora together; both stay as they are.
 
+        Args:
+            other: components with the same settings.
+
+        Returns:
+            the components that one pass over both corpora would have given, up to rounding in float64.
+
         Raises:
-            BadInput: another width, method, choice of constants, or given size.
+            BadInput: the two differ in width, method, choice of constants, or a fixed size.
         """
-        mine, theirs = self._settings(), other._settings()
-        if mine != theirs:
-            raise BadInput(f"cannot merge components of {_listed(mine)} with those of {_listed(theirs)}")
-        merged = Components(**mine, device=self.device)
+        settings, other_settings = self._settings(), other._settings()
+        if settings != other_settings:
+            raise BadInput(
+                f"cannot merge components of {_listed(settings)} with those of {_listed(other_settings)}"
+            )
+        merged = Components(**settings, device=self.device)
         for addend in (self, other):
             merged._add(addend.state_dict())
         return merged
@@ -371,7 +406,14 @@ class Components:
     def refitted(self, method: Method = "means", constants: Constants = "least_norm") -> "Components":
         """Return components of the same sums by another method, without a second pass.
 
-        Least squares know the variance they explain only where these do.
+        They know the variance explained only if these components keep the sum of squares.
+
+        Args:
+            method: "means" or "least_squares".
+            constants: the choice that least squares leave open.
+
+        Returns:
+            new components; these stay as they are.
         """
         settings: dict[str, Any] = self._settings() | {"method": method, "constants": constants}
         if not self._keeps_squares:
@@ -381,17 +423,29 @@ class Components:
         return other
 
     def to(self, device: torch.device | str) -> "Components":
-        """Move the sums to a device, as ``torch.nn.Module.to`` does, and return these components."""
+        """Move the sums to a device, as ``torch.nn.Module.to`` does.
+
+        Args:
+            device: such as "cpu" or "cuda".
+
+        Returns:
+            these components.
+        """
         for name in ("_position_sums", "_token_sums", "_pair_counts", "_square_sum"):
             setattr(self, name, getattr(self, name).to(device))
         self._forget()
         return self
 
     def _settings(self) -> dict[str, Any]:
-        """What another :class:`Components` must agree in to be merged."""
-        sizes = {"width": self.width, "n_tokens": self._vocabulary, "n_positions": self._max_length}
-        method = {"method": self.method, "constants": self.constants}
-        return sizes | method | {"variance": self._keeps_squares or self.method == "means"}
+        """Return the arguments of the constructor, which other components must share to be merged."""
+        return {
+            "width": self.width,
+            "n_tokens": self._vocabulary,
+            "n_positions": self._max_length,
+            "method": self.method,
+            "constants": self.constants,
+            "variance": self._keeps_squares or self.method == "means",
+        }
 
     def _forget(self) -> None:
         self._fit = None
@@ -400,7 +454,7 @@ class Components:
     def _checked(
         self, states: Tensor, tokens: Tensor, mask: Tensor
     ) -> tuple[Int[np.ndarray, "batch length"], Bool[np.ndarray, "batch length"]]:
-        """Return ids and mask as arrays; BadInput for what does not fit these components."""
+        """Return ids and mask as arrays; raise BadInput where they do not fit these components."""
         valid = _checked_shapes(states, tokens, mask, width=self.width)
         if self._max_length is not None and valid[:, self._max_length :].any():
             last = _longest(valid) - 1
@@ -412,7 +466,7 @@ class Components:
         largest = _LARGEST_ID if self._vocabulary is None else self._vocabulary - 1
         outside = valid & ((ids < 0) | (ids > largest))
         if outside.any():
-            way_out = "give Components its length"
+            way_out = "make Components with a larger n_tokens"
             if self._vocabulary is None:
                 way_out = "number the words from 0, as torch.unique(tokens, return_inverse=True) does"
             sample, position = np.argwhere(outside)[0]
@@ -423,14 +477,13 @@ class Components:
         return ids, valid
 
     def _make_room(self, n_positions: int) -> None:
-        """Make room for so many positions and for every row that a token has; full tables double."""
+        """Make room for a number of positions and for every token that has a row; full tables double."""
         rows, positions = len(self._token_sums), len(self._position_sums)
         more_rows = _doubled(rows, len(self._token_of_row)) - rows
         more_positions = 0
         if self._max_length is None:
             more_positions = _doubled(positions, n_positions) - positions
         if more_rows or more_positions:
-            pad = torch.nn.functional.pad
             self._position_sums = pad(self._position_sums, (0, 0, 0, more_positions))
             self._token_sums = pad(self._token_sums, (0, 0, 0, more_rows))
             self._pair_counts = pad(self._pair_counts, (0, more_positions, 0, more_rows))
@@ -438,19 +491,20 @@ class Components:
     def _rows_with(
         self, tokens: Int[np.ndarray, " tokens"]
     ) -> tuple[Int[np.ndarray, " ids"], Int[np.ndarray, " rows"]]:
-        """Return the row of each token and the token of each row, with rows for these tokens as well."""
+        """Return the row of each token and the token of each row, once these tokens have rows as well."""
         row_of_token, token_of_row = self._row_of_token, self._token_of_row
         largest = int(tokens.max(initial=-1))
         if largest >= len(row_of_token):
             longer = np.full(max(largest + 1, 2 * len(row_of_token)), -1)
             longer[: len(row_of_token)] = row_of_token
             row_of_token = longer
-        new = np.unique(tokens[row_of_token[tokens] < 0])
-        if len(new):
-            used = len(token_of_row)
+        has_no_row = row_of_token[tokens] < 0
+        new_tokens = np.unique(tokens[has_no_row])
+        if len(new_tokens):
+            first_row = len(token_of_row)
             row_of_token = row_of_token.copy()
-            row_of_token[new] = np.arange(used, used + len(new))
-            token_of_row = np.concatenate((token_of_row, new))
+            row_of_token[new_tokens] = np.arange(first_row, first_row + len(new_tokens))
+            token_of_row = np.concatenate((token_of_row, new_tokens))
         return row_of_token, token_of_row
 
     # results ------------------------------------------------------------------------------------------------
@@ -458,65 +512,81 @@ class Components:
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
         """The temporal component μ of each position, float64."""
-        return self._solution()[0][: self.n_positions]
+        temporal, _ = self._solution()
+        return temporal[: self.n_positions]
 
     @property
     def input(self) -> Float[Tensor, "tokens width"]:
-        """The input component χ of each token, float64, zero for tokens never seen."""
-        return self._by_token(self._solution()[1])
+        """The input component χ of each token, float64, zero for tokens that were not seen."""
+        _, inputs = self._solution()
+        return self._by_token(inputs)
 
     @property
     def centre(self) -> Float[Tensor, " width"]:
-        """Mean of all states summed, float64: what neither position nor token tells apart."""
+        """Mean of all states summed, float64: the constant that all positions and tokens share."""
         return self._position_sums.sum(0) / max(self.occurrences, 1)
 
     def _solution(self) -> Fit:
-        """Return μ by position and χ by row, float64; they are solved for anew when the sums change."""
+        """Return μ by position and χ by row, float64; they are computed anew when the sums have changed."""
         if self._fit is None:
-            sums = self._position_sums, self._token_sums, self._pair_counts
-            if self.method == "means":
-                self._fit = means_of(*sums)
-            else:
-                self._fit = two_way(*sums)
-                if self.constants == "by_count":
-                    self._fit = centred_by_piece(*self._fit, self._pair_counts)
+            self._fit = self._fitted()
         return self._fit
 
+    def _fitted(self) -> Fit:
+        if self.method == "means":
+            return means_of(self._position_sums, self._token_sums, self._pair_counts)
+        temporal, inputs = two_way(self._position_sums, self._token_sums, self._pair_counts)
+        if self.constants == "by_count":
+            return centred_by_piece(temporal, inputs, self._pair_counts)
+        return temporal, inputs
+
     def _tables_in(self, dtype: torch.dtype, device: torch.device) -> _Tables:
+        """Return the fit in a precision on a device; it is converted once, and again when the sums change."""
         if (dtype, device) not in self._tables:
-            temporal, inputs = self._solution()
-            seen = self._pair_counts.sum(0) > 0, self._pair_counts.sum(1) > 0
-            self._tables[dtype, device] = _Tables(
-                *(_with_zero_row(means.to(device=device, dtype=dtype)) for means in (temporal, inputs)),
-                *(torch.nn.functional.pad(is_seen, (0, 1)).to(device) for is_seen in seen),
-            )
+            self._tables[dtype, device] = self._converted(dtype, device)
         return self._tables[dtype, device]
+
+    def _converted(self, dtype: torch.dtype, device: torch.device) -> _Tables:
+        temporal, inputs = self._solution()  # (positions, width), (rows, width)
+        position_seen = self._pair_counts.sum(0) > 0  # (positions,)
+        row_seen = self._pair_counts.sum(1) > 0  # (rows,)
+        zero_row = (0, 0, 0, 1)  # nothing before and after the width, one row after the last
+        return _Tables(
+            temporal=pad(temporal.to(device=device, dtype=dtype), zero_row),
+            input=pad(inputs.to(device=device, dtype=dtype), zero_row),
+            position_seen=pad(position_seen, (0, 1)).to(device),
+            row_seen=pad(row_seen, (0, 1)).to(device),
+        )
 
     def variance_explained(self) -> VarianceExplained:
         """Return the shares of the variance of the states summed so far that position and token explain.
 
         Raises:
-            BadInput: means, or ``variance=False``, which keep no sum of squares; nothing was summed yet.
+            BadInput: no sum of squares was kept (with means, or ``variance=False``); nothing was summed yet.
         """
         if not self._keeps_squares:
             raise BadInput(
                 f"Components of method {self.method!r} keep no sum of squares: fit "
                 'Components(width, method="least_squares") for the variance explained.'
             )
-        sums = self._position_sums, self._token_sums, self._pair_counts
-        return variance_explained(*sums, square_sum=float(self._square_sum))
+        return variance_explained(
+            self._position_sums, self._token_sums, self._pair_counts, square_sum=float(self._square_sum)
+        )
 
     @takes_arrays
     def split(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> Parts:
         """Return the three parts of states, on their device, zero at padding, without gradient.
 
-        They sum to the states by construction. A token never seen in fitting has input component zero, a
-        position never seen temporal component zero; :class:`Parts` says how many there were.
+        They sum to the states by construction. A token that was not seen in fitting has an input component of
+        zero, and such a position a temporal component of zero; :class:`Parts` counts both.
 
         Args:
             states: (batch, length, width), floating-point.
             tokens: (batch, length), integers.
             mask: True at valid positions, by default everywhere.
+
+        Returns:
+            the parts, (batch, length, width) each.
 
         Raises:
             BadInput: as :meth:`update`; nothing was summed yet.
@@ -524,45 +594,64 @@ class Components:
         ids, valid = self._checked(states, tokens, mask)
         if not self.occurrences:
             raise BadInput("These components hold no samples yet: call update before split.")
-        device, dtype = states.device, torch.promote_types(states.dtype, torch.float32)
+        device = states.device
+        dtype = torch.promote_types(states.dtype, torch.float32)
         tables = self._tables_in(dtype, device)
         rows = torch.from_numpy(self._rows_of(ids, valid)).to(device)  # (batch, length)
         positions = torch.from_numpy(self._positions_of(valid)).to(device)  # (batch, length)
-        padding = torch.from_numpy(~valid).to(device)
+        is_padding = torch.from_numpy(~valid).to(device)  # (batch, length)
 
-        flat = states.detach().reshape(-1, self.width)
-        parts = tuple(_empty(flat.shape, dtype, device) for _ in PART_NAMES)
+        flat_states = states.detach().reshape(-1, self.width)  # (places, width)
+        temporal, inputs, residual = (_empty(flat_states.shape, dtype, device) for _ in PART_NAMES)
         place_rows = PlaceRows(
             temporal=tables.temporal,
             input=tables.input,
             position_of_place=positions.view(-1),
             row_of_place=rows.view(-1),
-            is_padding=padding.view(-1),
+            is_padding=is_padding.view(-1),
         )
-        if not split_once(flat, place_rows, parts):
-            _split_by_block(flat, place_rows, parts)
+        parts = (temporal, inputs, residual)  # written by the functions below
+        if not split_once(flat_states, place_rows, parts):
+            _split_by_block(flat_states, place_rows, parts)
+
+        unseen_tokens = ~tables.row_seen[rows] & ~is_padding  # (batch, length)
+        unseen_positions = ~tables.position_seen[positions] & ~is_padding  # (batch, length)
         return Parts(
-            *(part.view(states.shape) for part in parts),
-            mask=~padding,
-            unseen_tokens=int((~tables.row_seen[rows] & ~padding).sum()),
-            unseen_positions=int((~tables.position_seen[positions] & ~padding).sum()),
+            temporal=temporal.view(states.shape),
+            input=inputs.view(states.shape),
+            residual=residual.view(states.shape),
+            mask=~is_padding,
+            unseen_tokens=int(unseen_tokens.sum()),
+            unseen_positions=int(unseen_positions.sum()),
         )
 
     transform = split  #: the name that scikit-learn has for it
 
     def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> Means:
-        """Return what :meth:`split` subtracts, each row once: for maps that cost more than a look-up."""
+        """Return the components that :meth:`split` subtracts, without repeating those of a word.
+
+        A projection of these rows is cheaper than a projection of every state.
+
+        Args:
+            states: (batch, length, width), floating-point; only their shape, dtype and device are read.
+            tokens: (batch, length), integers.
+            mask: True at valid positions.
+
+        Returns:
+            components by position and by distinct token.
+        """
         ids, valid = self._checked(states, tokens, mask)
+        device = states.device
         dtype = torch.promote_types(states.dtype, torch.float32)
-        tables = self._tables_in(dtype, states.device)
-        row_of_place = torch.from_numpy(self._rows_of(ids, valid)).to(states.device)
-        rows, word = row_of_place.unique(return_inverse=True)
-        length = mask.shape[1]
-        positions = torch.arange(length, device=states.device).clamp(max=len(tables.temporal) - 1)
-        token_seen = tables.row_seen[row_of_place]
-        position_seen = tables.position_seen[positions]
+        tables = self._tables_in(dtype, device)
+        row_of_place = torch.from_numpy(self._rows_of(ids, valid)).to(device)  # (batch, length)
+        rows, word = row_of_place.unique(return_inverse=True)  # (words,), (batch, length)
+        zero_row = len(tables.temporal) - 1
+        positions = torch.arange(mask.shape[1], device=device).clamp(max=zero_row)  # (length,)
+        token_seen = tables.row_seen[row_of_place]  # (batch, length)
+        position_seen = tables.position_seen[positions]  # (length,)
         return Means(
-            centre=self.centre.to(device=states.device, dtype=dtype),
+            centre=self.centre.to(device=device, dtype=dtype),
             temporal=tables.temporal[positions],
             input=tables.input[rows],
             word=word,
@@ -572,14 +661,15 @@ class Components:
         )
 
     def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> Int[np.ndarray, "batch length"]:
-        """Rows of the tables; tokens without one, and padding, have the last, which is zero."""
+        """Return the rows of tokens in the tables; padding and tokens without a row have the last."""
         zero_row = len(self._token_sums)
-        known = valid & (ids < len(self._row_of_token))
+        is_listed = valid & (ids < len(self._row_of_token))
         rows = np.full(ids.shape, zero_row)
-        rows[known] = self._row_of_token[ids[known]]
+        rows[is_listed] = self._row_of_token[ids[is_listed]]
         return np.where(rows < 0, zero_row, rows)
 
     def _positions_of(self, valid: np.ndarray) -> Int[np.ndarray, "batch length"]:
+        """Return the rows of positions in the tables; padding and unknown positions have the last."""
         zero_row = len(self._position_sums)
         positions = np.arange(valid.shape[1]).clip(max=zero_row)
         return np.where(valid, positions, zero_row)
@@ -588,23 +678,30 @@ class Components:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return all that was summed, without spare rows and columns."""
-        used, positions = len(self._token_of_row), max(self.n_positions, 1)
+        n_rows = len(self._token_of_row)
+        n_positions = max(self.n_positions, 1)
         state = {
             "tokens": torch.from_numpy(self._token_of_row),
-            "position_sums": self._position_sums[:positions],
-            "token_sums": self._token_sums[:used],
-            "pair_counts": self._pair_counts[:used, :positions],
+            "position_sums": self._position_sums[:n_positions],
+            "token_sums": self._token_sums[:n_rows],
+            "pair_counts": self._pair_counts[:n_rows, :n_positions],
         }
         if self._keeps_squares:
             state["square_sum"] = self._square_sum
         return state
 
     def load_state_dict(self, state: dict[str, Tensor]) -> "Components":
-        """Take over what :meth:`state_dict` returned, in place of all that was summed here.
+        """Replace all sums by those that :meth:`state_dict` returned.
+
+        Args:
+            state: of components of the same width.
+
+        Returns:
+            these components.
 
         Raises:
-            BadInput: a state of another width, of tokens or positions beyond the given sizes, or without the
-                sum of squares that these keep. Nothing changes.
+            BadInput: a state of another width, of tokens or positions beyond the fixed sizes, or without the
+                sum of squares that these components keep. Nothing is changed.
         """
         self._require_fitting(state)
         loaded = Components(**self._settings(), device=self.device)
@@ -613,35 +710,45 @@ class Components:
         return self
 
     def _require_fitting(self, state: dict[str, Tensor]) -> None:
-        width, positions = state["token_sums"].shape[1], state["pair_counts"].shape[1]
-        largest = int(state["tokens"].max()) if len(state["tokens"]) else -1
-        wrong = []
+        """Raise BadInput where a state does not fit the sizes of these components."""
+        width = state["token_sums"].shape[1]
+        n_positions = state["pair_counts"].shape[1]
+        largest_token = -1
+        if len(state["tokens"]):
+            largest_token = int(state["tokens"].max())
+        mistakes = []
         if width != self.width:
-            wrong.append(f"width {width} where {self.width} is expected")
-        if self._vocabulary is not None and largest >= self._vocabulary:
-            wrong.append(f"token {largest} where there are {self._vocabulary}, counted from 0")
-        if self._max_length is not None and positions > self._max_length:
-            wrong.append(f"{positions} positions where there are {self._max_length}")
+            mistakes.append(f"width {width} where {self.width} is expected")
+        if self._vocabulary is not None and largest_token >= self._vocabulary:
+            mistakes.append(f"token {largest_token} where there are {self._vocabulary}, counted from 0")
+        if self._max_length is not None and n_positions > self._max_length:
+            mistakes.append(f"{n_positions} positions where there are {self._max_length}")
         if self._keeps_squares and "square_sum" not in state:
-            wrong.append("no square_sum, which these keep: make them with variance=False")
-        if wrong:
-            raise BadInput(f"the state of components has {', '.join(wrong)}")
+            mistakes.append("no square_sum, which these keep: make them with variance=False")
+        if mistakes:
+            raise BadInput(f"the state of components has {', '.join(mistakes)}")
 
     def _add(self, state: dict[str, Tensor]) -> None:
-        tokens, positions = state["tokens"].numpy(), state["pair_counts"].shape[1]
+        """Add the sums of a state to these."""
+        tokens = state["tokens"].numpy()
+        n_positions = state["pair_counts"].shape[1]
         if self._vocabulary is None:
             self._row_of_token, self._token_of_row = self._rows_with(tokens)
-        self._make_room(positions)
+        self._make_room(n_positions)
         rows = torch.from_numpy(self._row_of_token[tokens]).to(self.device)
-        self._position_sums[:positions] += state["position_sums"].to(self.device)
+        self._position_sums[:n_positions] += state["position_sums"].to(self.device)
         self._token_sums[rows] += state["token_sums"].to(self.device)
-        self._pair_counts[rows, :positions] += state["pair_counts"].to(self.device)
+        self._pair_counts[rows, :n_positions] += state["pair_counts"].to(self.device)
         if self._keeps_squares:
             self._square_sum += state["square_sum"].to(self.device)
         self._forget()
 
     def save(self, path: str | Path) -> None:
-        """Write the sums and counts as safetensors; the file appears whole or not at all."""
+        """Write the sums and counts as safetensors; the file appears whole or not at all.
+
+        Args:
+            path: of the file, which is replaced if it exists.
+        """
         settings = {name: str(value) for name, value in self._settings().items() if value is not None}
         state = {name: table.cpu().contiguous() for name, table in self.state_dict().items()}
         with atomic_path(path) as temporary:
@@ -649,11 +756,18 @@ class Components:
 
     @classmethod
     def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
-        """Read what :meth:`save` wrote.
+        """Read components that :meth:`save` wrote.
+
+        Args:
+            path: of the file.
+            device: of the sums.
+
+        Returns:
+            components with the settings and sums of those saved.
 
         Raises:
-            CorruptFile: a file that is not as it was written.
-            FileNotFoundError: no file.
+            CorruptFile: the file is not as it was written.
+            FileNotFoundError: there is no such file.
         """
         require_plain(path)
         try:
@@ -667,14 +781,19 @@ class Components:
                 f"{path} cannot be read as safetensors ({error}): write it again with save()."
             ) from error
         check_checksum(path, metadata, state)
-        settings = {name: metadata[name] for name in ("method", "constants") if name in metadata}
-        settings |= {name: int(metadata[name]) for name in ("n_tokens", "n_positions") if name in metadata}
-        settings["variance"] = "square_sum" in state
-        is_first = metadata["format"] == _FIRST_FORMAT
-        if is_first and "pair_counts" in state:
-            state["tokens"] = torch.arange(state["pair_counts"].shape[:1].numel())
+        settings: dict[str, Any] = {"variance": "square_sum" in state}
+        for name in ("method", "constants"):
+            if name in metadata:
+                settings[name] = metadata[name]
+        for name in ("n_tokens", "n_positions"):
+            if name in metadata:
+                settings[name] = int(metadata[name])
+        is_first_format = metadata["format"] == _FIRST_FORMAT
+        if is_first_format and "pair_counts" in state:
+            n_tokens = state["pair_counts"].shape[:1].numel()
+            state["tokens"] = torch.arange(n_tokens)
         _check_state(path, state)
-        if is_first:
+        if is_first_format:
             settings["n_tokens"], settings["n_positions"] = state["pair_counts"].shape
         components = cls(state["token_sums"].shape[1], **settings, device=device)
         return components.load_state_dict(state)
@@ -683,7 +802,7 @@ class Components:
 def _checked_shapes(
     states: Tensor, tokens: Tensor, mask: Tensor, *, width: int
 ) -> Bool[np.ndarray, "batch length"]:
-    """Return the mask as an array; BadInput where shapes or dtypes do not fit, or a row is all padding."""
+    """Return the mask as an array; raise BadInput for wrong shapes or dtypes, or a row of padding alone."""
     if states.dim() != 3 or states.shape[2] != width:
         raise BadInput(f"States of shape {tuple(states.shape)}: expected (batch, length, {width}).")
     if not states.is_floating_point():
@@ -706,34 +825,49 @@ def _checked_shapes(
 
 
 def _check_state(path: str | Path, state: dict[str, Tensor]) -> None:
-    """Raise CorruptFile where sums and counts cannot be those of any corpus."""
+    """Raise CorruptFile if sums and counts cannot be those of any corpus."""
     missing = {"tokens", "position_sums", "token_sums", "pair_counts"} - state.keys()
     if missing:
         raise CorruptFile(f"{path} lacks {', '.join(sorted(missing))}: write it again with save().")
-    counts, tokens = state["pair_counts"], state["tokens"]
-    sums = [state["position_sums"], state["token_sums"]]
-    if counts.dtype != torch.int64 or any(table.dtype != torch.float64 for table in sums):
-        raise CorruptFile(f"{path}: counts must be int64 and sums float64: write it again with save().")
-    width = state["token_sums"].shape[-1:]
-    expected = {
-        "tokens": counts.shape[:1],
-        "token_sums": (*counts.shape[:1], *width),
-        "position_sums": (*counts.shape[1:], *width),
-    }
-    if counts.dim() != 2 or any(state[name].shape != shape for name, shape in expected.items()):
-        raise CorruptFile(f"{path}: the shapes of its tables differ: write it again with save().")
-    of_unseen = [state["token_sums"][counts.sum(1) == 0], state["position_sums"][counts.sum(0) == 0]]
-    if (
-        bool((counts < 0).any())
-        or bool((tokens < 0).any())
-        or len(tokens.unique()) < len(tokens)
-        or not all(bool(table.isfinite().all()) for table in sums)
-        or any(bool(table.any()) for table in of_unseen)
-    ):
+    if not _has_table_shapes(state):
         raise CorruptFile(
-            f"{path} holds negative counts, sums that are not finite, or sums of what was never seen: write "
-            "it again with save()."
+            f"{path} has tables whose shapes or dtypes do not fit each other (counts must be int64, sums "
+            "float64): write it again with save()."
         )
+    if not _is_possible(state):
+        raise CorruptFile(
+            f"{path} holds negative counts, sums that are not finite, or sums of unseen tokens or positions: "
+            "write it again with save()."
+        )
+
+
+def _has_table_shapes(state: dict[str, Tensor]) -> bool:
+    """Return True if the tables have the right dtypes, and shapes that fit each other."""
+    tokens, counts = state["tokens"], state["pair_counts"]
+    token_sums, position_sums = state["token_sums"], state["position_sums"]
+    if counts.dtype != torch.int64 or counts.dim() != 2:
+        return False
+    if token_sums.dtype != torch.float64 or position_sums.dtype != torch.float64 or not token_sums.dim():
+        return False
+    n_rows, n_positions = counts.shape
+    width = token_sums.shape[-1]
+    has_rows = tokens.shape == (n_rows,) and token_sums.shape == (n_rows, width)
+    return has_rows and position_sums.shape == (n_positions, width)
+
+
+def _is_possible(state: dict[str, Tensor]) -> bool:
+    """Return True if counts and sums can be those of a corpus."""
+    tokens, counts = state["tokens"], state["pair_counts"]
+    token_sums, position_sums = state["token_sums"], state["position_sums"]
+    if bool((counts < 0).any()) or bool((tokens < 0).any()):
+        return False
+    if len(tokens.unique()) < len(tokens):
+        return False
+    if not bool(token_sums.isfinite().all()) or not bool(position_sums.isfinite().all()):
+        return False
+    of_unseen_tokens = token_sums[counts.sum(1) == 0]
+    of_unseen_positions = position_sums[counts.sum(0) == 0]
+    return not bool(of_unseen_tokens.any()) and not bool(of_unseen_positions.any())
 
 
 def _split_by_block(
@@ -752,7 +886,7 @@ def _split_by_block(
 
 
 def _empty(shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return a tensor of undefined numbers, as torch.empty does, in large pages on the CPU.
+    """Return a tensor of undefined numbers, as torch.empty does, but in large pages on the CPU.
 
     The system clears each page when it is first written to, which takes longer than the writing where pages
     have 4 KB. numpy requests large pages for its arrays, torch does not. As in torch the first number is at a
@@ -764,10 +898,6 @@ def _empty(shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> 
     memory = np.empty(n_bytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return torch.from_numpy(memory[start : start + n_bytes]).view(dtype).view(shape)
-
-
-def _with_zero_row(table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows_and_zero width"]:
-    return torch.nn.functional.pad(table, (0, 0, 0, 1))
 
 
 def _doubled(size: int, needed: int) -> int:
@@ -783,5 +913,5 @@ def _longest(valid: Bool[np.ndarray, "batch length"]) -> int:
 
 
 def _listed(settings: dict) -> str:
-    given = {name: value for name, value in settings.items() if value is not None}
-    return ", ".join(f"{name} {value}" for name, value in given.items())
+    """Return settings as text, without those that are None."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)

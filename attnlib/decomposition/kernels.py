@@ -1,21 +1,22 @@
-"""Components of large batches in one reading of the states, compiled by numba where it is installed.
+"""Components of large batches in one reading of the states, compiled by numba if it is installed.
 
 :mod:`attnlib.decomposition.sums` reads the states twice, grouped by position and grouped by token, because no
-call of torch groups both ways at once, and once more to check them. The kernel here reads each state once,
-and adds it to its two bags and checks it while it is in the cache. Another writes the three parts of a state
-at once.
+call of torch groups both ways at once, and once more to check them. The kernel here reads each state once; it
+adds the state to its two bags and checks it while it is in the cache. Another kernel writes the three parts
+of a state at once.
 
 **The digits are the same.** A bag is the same states in the same order and the same precision as in ``sums``,
-and bags are added to float64 tables in the same order, so both ways agree bit for bit (a test holds it). It
-therefore does not matter for any number which of them ran, and kernels run wherever they are faster:
+and bags are added to float64 tables in the same order, so both ways agree bit for bit (a test checks it). No
+number depends on which of them ran, and kernels run whenever they are faster:
 
 * numba is installed (``pip install "attnlib[fast]"``);
 * states and sums are on the CPU, and torch has at most :data:`MOST_THREADS` threads, since a kernel has one;
-* the batch has at least :data:`FEWEST_NUMBERS` numbers. Only then is numba imported and the kernels loaded,
-  which takes a second; the first time they are compiled, which takes several, and kept on disk. A batch of
-  that size saves a few milliseconds, so that a hundred of them pay for the start.
+* the batch has at least :data:`FEWEST_NUMBERS` numbers. Only then are numba and the kernels loaded, which
+takes
+  a second; the first time they are compiled, which takes several seconds, and saved on disk. A batch of that
+  size saves a few milliseconds, so that a hundred of them pay for the start.
 
-The functions at the end of this file are ordinary Python, which numba compiles as it stands.
+The functions at the end of this file are ordinary Python that numba compiles without changes.
 ``no_type_check`` keeps checkers of annotations from wrapping them, because numba cannot compile a wrapper.
 """
 
@@ -29,14 +30,15 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int, Int64
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.sums import BAG, LARGEST
 
 FEWEST_NUMBERS = 1 << 22  # of a batch, positions times width: 16 MB of float32, see benchmarks/kernels.py
-MOST_THREADS = 2  # of torch: with more of them two readings are shared among more cores than one reading has
+MOST_THREADS = 2  # of torch: more threads make two readings faster than one reading by a single thread
 
 
-@dataclass(frozen=True, eq=False)
-class OneReading:
+@dataclass(frozen=True, eq=False, repr=False)
+class OneReading(ShowsShapes):
     """A batch in bags, the sums of up to ``BAG`` states each, with the methods of ``sums.TwoReadings``.
 
     Attributes:
@@ -82,8 +84,8 @@ def read_once(
         n_rows: how many rows the table of tokens has.
 
     Returns:
-        The bags, or None where :func:`serves` says no, or a valid state is not finite, or so large that a bag
-        may overflow: ``sums`` knows what to do with such states.
+        The bags; None if :func:`serves` returns False, or if a valid state is not finite or so large that a
+        bag may overflow: ``sums`` handles such states.
     """
     if not serves(states):
         return None
@@ -109,16 +111,16 @@ def read_once(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class PlaceRows:
-    """Which rows of the two tables of a fit belong to the places of a batch.
+@dataclass(frozen=True, eq=False, repr=False)
+class PlaceRows(ShowsShapes):
+    """The rows of the two tables of a fit that belong to the places of a batch.
 
     Attributes:
         temporal: by position, with a last row of zeros.
         input: by token, with a last row of zeros.
         position_of_place: row of ``temporal``; the last at padding.
         row_of_place: row of ``input``; the last at padding.
-        is_padding: where all parts are zero.
+        is_padding: True where all parts are zero.
     """
 
     temporal: Float[Tensor, "positions width"]
@@ -134,7 +136,7 @@ def split_once(
     """Write the temporal, input and residual parts of states in one reading of them.
 
     Returns:
-        False, and nothing is written, where :func:`serves` says no or the states are in half precision.
+        True; False, with nothing written, if :func:`serves` returns False or states are in half precision.
     """
     temporal, inputs, residual = parts
     if states.dtype != residual.dtype or not serves(states):
@@ -154,7 +156,7 @@ def split_once(
 
 
 def serves(states: Float[Tensor, "... width"]) -> bool:
-    """Return whether a batch is large enough, and in a place, for the kernels."""
+    """Return True if kernels can read a batch, and are faster for it."""
     return (
         states.device.type == "cpu"
         and not states.is_neg()  # a lazy minus sign, of which numpy knows nothing
@@ -166,7 +168,7 @@ def serves(states: Float[Tensor, "... width"]) -> bool:
 
 @functools.cache
 def is_available() -> bool:
-    """Return whether numba can be imported; imports it."""
+    """Import numba, and return True if that is possible."""
     try:
         import numba  # noqa: F401  # pyright: ignore[reportMissingImports]  # an optional package
     except ImportError:  # not installed, or for another release of numpy
@@ -176,12 +178,12 @@ def is_available() -> bool:
 
 @functools.cache
 def _compiled(function: Callable) -> Callable:
-    """Return a function of this module compiled by numba, from the disk where it was compiled before."""
+    """Return a function of this module compiled by numba, read from disk if it was compiled before."""
     import numba  # pyright: ignore[reportMissingImports]  # an optional package
 
     try:
         return numba.njit(function, cache=True, nogil=True)
-    except RuntimeError:  # no folder to keep it in can be written to
+    except RuntimeError:  # there is no folder to save it in
         return numba.njit(function, nogil=True)
 
 
@@ -225,13 +227,13 @@ def _bags_of_places(row_of_place, valid, n_rows, bag_size):
 
 @no_type_check
 def _fill_bags(states, valid, bag_of_place, limit, bag_size, position_bags, row_bags):
-    """Add every valid state to its two bags; return whether all of them are below the limit.
+    """Add every valid state to its two bags; return True if all of them are below the limit.
 
     Args:
         states: (batch, length, width).
         valid: (batch, length).
         bag_of_place: (batch, length), which of ``row_bags``.
-        limit: what the absolute value of a state must be below; NaN is not.
+        limit: upper bound of absolute values; NaN is not below it.
         bag_size: how many samples a block has.
         position_bags: (blocks, length, width), float64, filled here.
         row_bags: (bags, width), zero, filled here.
@@ -261,7 +263,7 @@ def _fill_bags(states, valid, bag_of_place, limit, bag_size, position_bags, row_
 
 @no_type_check
 def _add_bags(table, bags, row_of_bag):
-    """Add bags, (bags, width), to the rows of a float64 table, one after the other."""
+    """Add bags, (bags, width), to the rows of a float64 table, one after another."""
     for bag in range(len(bags)):
         row_sums = table[row_of_bag[bag]]
         bag_sums = bags[bag]

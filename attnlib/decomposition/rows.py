@@ -22,21 +22,24 @@ def valid_rows(
 ) -> tuple[Leading, Valid]:
     """Return the rows of valid targets, in float64, and which of their positions are valid.
 
-    Rows come in the order of batch, then target; entries at padding are zero, whatever stood there.
+    Rows are ordered by batch, then by target; entries at padding are set to zero.
 
     Args:
         rows: scores, attention or terms; any number of axes may come before the batch.
         target_mask: True at valid target positions.
         source_mask: True at valid source positions.
-        at_least: how many valid source positions a sample needs for its rows to be taken.
+        at_least: number of valid source positions that a sample needs; rows of other samples are left out.
 
     Raises:
         BadInput: masks and rows differ in shape.
     """
     require_masks(rows, target_mask, source_mask)
-    keep = target_mask & (source_mask.sum(1) >= at_least)[:, None]  # (batch, target)
-    valid = source_mask[:, None, :].expand(keep.shape + source_mask.shape[1:])[keep]  # (row, source)
-    return rows[..., keep, :].double().masked_fill(~valid, 0.0), valid
+    long_enough = source_mask.sum(1) >= at_least  # (batch,)
+    is_row = target_mask & long_enough[:, None]  # (batch, target)
+    batch, target, source = rows.shape[-3:]
+    visible = source_mask[:, None, :].expand(batch, target, source)
+    valid = visible[is_row]  # (row, source)
+    return rows[..., is_row, :].double().masked_fill(~valid, 0.0), valid
 
 
 def require_masks(rows: Float[Tensor, "*lead batch target source"], target: Tensor, source: Tensor) -> None:
@@ -54,13 +57,13 @@ def allowed_pairs(
     target_mask: Bool[Tensor, "batch target"],
     source_mask: Bool[Tensor, "batch source"],
 ) -> Bool[Tensor, "batch target source"]:
-    """Return True where both positions are valid; BadInput where masks and rows differ in shape."""
+    """Return True where both positions are valid; raise BadInput if masks and rows differ in shape."""
     require_masks(rows, target_mask, source_mask)
     return target_mask[:, :, None] & source_mask[:, None, :]
 
 
 def centred(rows: Leading, valid: Valid) -> Leading:
-    """Return rows minus their mean over valid positions, zero elsewhere; softmax is the same of both."""
+    """Return rows minus their mean over valid positions, zero elsewhere; their softmax is the same."""
     mean = rows.sum(-1, keepdim=True) / valid.sum(-1, keepdim=True)
     return (rows - mean).masked_fill(~valid, 0.0)
 
@@ -84,8 +87,8 @@ class ChosenRows(ShowsShapes):
     Attributes:
         sample, target: where each row is in the batch.
         valid: the positions that it chooses among.
-        batch: how many samples the batch has.
-        left_out: how many rows have a single position.
+        batch: number of samples of the batch.
+        left_out: number of rows with a single position.
     """
 
     sample: Int[Tensor, " row"]
@@ -96,7 +99,7 @@ class ChosenRows(ShowsShapes):
 
     @classmethod
     def of(cls, allowed: Bool[Tensor, "batch target source"]) -> "ChosenRows":
-        """Choose rows by what each target may see; a row of ``allowed`` without any is padding."""
+        """Choose rows by what each target may see; a row of ``allowed`` that is all False is padding."""
         visible = allowed.sum(-1)  # (batch, target)
         sample, target = (visible >= 2).nonzero().unbind(1)
         return cls(
@@ -111,11 +114,11 @@ class ChosenRows(ShowsShapes):
         return len(self.sample)
 
     def values(self, tensor: Float[Tensor, "*lead batch target source"]) -> Leading:
-        """Return these rows of a tensor, zero where they are not valid, whatever stands there."""
+        """Return these rows of a tensor, with zeros where they are not valid."""
         return tensor[..., self.sample, self.target, :].masked_fill(~self.valid, 0.0)
 
     def by_sample(self, values: Float[Tensor, "*lead row"]) -> Float[Tensor, "*lead batch"]:
-        """Return the sum of what belongs to the rows of each sample."""
+        """Return the sum of values over the rows of each sample."""
         sums = values.new_zeros(*values.shape[:-1], self.batch)
         return sums.index_add_(-1, self.sample, values)
 

@@ -1,11 +1,11 @@
-"""Substitution test: the attention that a subset of the nine terms builds, against the full one.
+"""Substitution test: compare the attention that a subset of the nine terms rebuilds with the full one.
 
     similarity       = 1 - total variation between the two rows of attention, averaged over rows
-    argmax agreement = share of rows whose largest entry stands at the same source position
+    argmax agreement = share of rows whose largest entry is at the same source position
 
-Rows with one valid source position are left out: any subset gets them right. Where the subset's largest entry
-is tied (uniform attention: always), agreement counts the share of the tied positions that are largest in the
-full row.
+Rows with one valid source position are left out: any subset rebuilds them. Where the largest entry of the
+subset is tied (with uniform attention it always is), agreement is the share of the tied positions that are
+largest in the full row.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,17 @@ SUBSETS: dict[str, frozenset[Pair]] = {
 
 @dataclass(frozen=True)
 class Substitution:
-    """Between 0 and 1, NaN without rows."""
+    """Quality of the attention that a subset of terms rebuilds.
+
+    Attributes:
+        similarity: 1 − mean total variation from the full attention, from 0 to 1; NaN without rows.
+        argmax_agreement: share of rows whose largest entry is at the same position; NaN without rows.
+        rows: number of rows compared.
+
+    Example:
+        >>> Substitution(similarity=0.9, argmax_agreement=1.0, rows=12).similarity
+        0.9
+    """
 
     similarity: float
     argmax_agreement: float
@@ -44,13 +54,21 @@ class Substitution:
 
 
 class SubstitutionSums(StreamingSums):
-    """Streaming sums behind the test, a view of :class:`~attnlib.decomposition.term_sums.TermSums`.
+    """Streaming sums for :func:`substitution`: constant memory, mergeable.
 
     Args:
-        subsets: by name, pairs of (decoder part, encoder part).
+        subsets: the pairs (decoder part, encoder part) of each subset of terms, by name of the subset.
 
     Raises:
-        UnknownName: a part is none of `PART_NAMES`.
+        UnknownName: a part is not one of `PART_NAMES`.
+
+    Example:
+        >>> import torch
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> sums = SubstitutionSums().update(terms) + SubstitutionSums().update(terms)
+        >>> sums.result()["temporal_only"]
+        Substitution(similarity=1.0, argmax_agreement=1.0, rows=2)
     """
 
     SUMS = ("terms",)
@@ -69,34 +87,57 @@ class SubstitutionSums(StreamingSums):
     ) -> "SubstitutionSums":
         """Add a batch of alignment terms, and return these sums.
 
+        Args:
+            terms: (3, 3, batch, target, source), as :func:`~attnlib.decomposition.terms.alignment_terms`
+                returns them.
+            target_mask: True at valid positions, (batch, target), by default everywhere.
+            source_mask: True at valid positions, (batch, source), by default everywhere.
+
         Raises:
             BadInput: masks and terms differ in shape; a term at a valid place is not finite.
         """
-        self.terms.update(terms.flatten(0, 1)[None], allowed_pairs(terms, target_mask, source_mask))
+        nine_terms = terms.flatten(0, 1)  # (9, batch, target, source)
+        self.terms.update(nine_terms[None], allowed_pairs(terms, target_mask, source_mask))
         return self
 
     def result(self) -> dict[str, Substitution]:
-        """Return the outcome by name of a subset."""
+        """Return how well each subset rebuilds attention, by its name."""
         shares = self.terms.result()
-        return {
-            name: Substitution(shares.similarity[name], shares.agreement[name], shares.rows)
-            for name in self.subsets
-        }
+        results = {}
+        for name in self.subsets:
+            results[name] = Substitution(
+                similarity=shares.similarity[name], argmax_agreement=shares.agreement[name], rows=shares.rows
+            )
+        return results
 
 
 @takes_arrays
 def substitution(
     terms: Terms, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
 ) -> dict[str, Substitution]:
-    """Return the outcome by name of a subset; for more than fit into memory there are the sums above.
+    """Return how well each of :data:`SUBSETS` of the nine terms rebuilds attention.
+
+    Use :class:`SubstitutionSums` for more terms than fit into memory.
 
     Args:
-        terms: (3, 3, batch, target, source), of :func:`~attnlib.decomposition.terms.alignment_terms`.
-        target_mask: True at valid positions, by default everywhere.
-        source_mask: the same of the source.
+        terms: (3, 3, batch, target, source), as :func:`~attnlib.decomposition.terms.alignment_terms` returns
+            them.
+        target_mask: True at valid positions, (batch, target), by default everywhere.
+        source_mask: True at valid positions, (batch, source), by default everywhere.
+
+    Returns:
+        the results by name of the subset.
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
+
+    Example:
+        >>> import torch
+        >>> terms = torch.zeros(3, 3, 1, 1, 2)
+        >>> terms[0, 0] = torch.tensor([3.0, 1.0])
+        >>> results = substitution(terms)
+        >>> results["temporal_only"].similarity, round(results["input_only"].similarity, 3)
+        (1.0, 0.619)
     """
     return SubstitutionSums().update(terms, target_mask, source_mask).result()
 
@@ -105,22 +146,29 @@ def substitution(
 def similarity_by_sample(
     terms: Terms, target_mask: TargetMask, source_mask: SourceMask, *, pairs: Iterable[Pair]
 ) -> Float[Tensor, " batch"]:
-    """Return the similarity of the attention that some pairs build, mean over the rows of each sample.
+    """Return the similarity of attention rebuilt from a subset of terms, averaged over rows of each sample.
 
-    NaN for a sample with a single valid source position.
+    Args:
+        terms: (3, 3, batch, target, source).
+        target_mask: True at valid positions, (batch, target).
+        source_mask: True at valid positions, (batch, source).
+        pairs: (decoder part, encoder part) of each term of the subset.
+
+    Returns:
+        a similarity from 0 to 1 for each sample; NaN for a sample with a single valid source position.
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
-        UnknownName: a part is none of `PART_NAMES`.
+        UnknownName: a part is not one of `PART_NAMES`.
     """
     allowed = allowed_pairs(terms, target_mask, source_mask)
     require_finite_terms(terms, allowed)
     chosen = ChosenRows.of(allowed)
     rows = chosen.values(terms.flatten(0, 1)).double()  # (9, row, source)
     chosen_pairs = _known_pairs(pairs)
-    kept = [place for place, pair in enumerate(PAIRS) if pair in chosen_pairs]
+    subset = [number for number, pair in enumerate(PAIRS) if pair in chosen_pairs]
     full = softmax_of_rows(rows.sum(0), chosen.valid)  # (row, source)
-    rebuilt = softmax_of_rows(rows[kept].sum(0), chosen.valid)  # (row, source)
+    rebuilt = softmax_of_rows(rows[subset].sum(0), chosen.valid)  # (row, source)
     similarity = chosen.by_sample(1 - total_variation(rebuilt, full))  # (batch,)
     return (similarity / chosen.counts()).cpu()  # 0 / 0 is NaN: no row
 

@@ -1,9 +1,9 @@
-"""Sums of states by position and by token: the one pass over the data that components make.
+"""Sums of states by position and by token: the only pass over the data that components make.
 
-Rows are gathered in bags of at most :data:`BAG`. Each bag is added up in the precision of the states (float32
-at least), and bags are then added in float64. The first step runs at the speed of memory, and it is short
-enough that its rounding stays under ``BAG * 6e-8 = 2e-6`` of the largest state whatever the data are, a mean
-far above the spread included.
+States are gathered in bags of at most :data:`BAG`. Each bag is summed in the precision of the states (float32
+at least), and bags are then summed in float64. The first step runs at the speed of memory, and it is so short
+that its rounding error stays below ``BAG * 6e-8 = 2e-6`` of the largest state, whatever the data are; also if
+their mean is far larger than their spread.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
 BAG = 32
@@ -27,17 +28,20 @@ LARGEST = {
 def in_summable_precision(
     states: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"], *, exact: bool
 ) -> Float[Tensor, "batch length width"]:
-    """Return the states in a precision in which their sums cannot overflow: float32 where it will do.
+    """Return the states in a precision in which their sums cannot overflow: float32 if that is enough.
 
     Args:
         states: in any floating-point precision.
-        valid: True at the positions that are summed; what is elsewhere is not looked at.
-        exact: sum in float64 from the first step on.
+        valid: True at the positions that are summed; states elsewhere are not read.
+        exact: whether to sum in float64 from the first step on.
 
     Raises:
-        BadInput: a valid state is not finite, or so large that float64 overflows; names the first.
+        BadInput: a valid state is not finite, or so large that float64 overflows; the message names the
+            first.
     """
-    dtype = torch.float64 if exact else torch.promote_types(states.dtype, torch.float32)
+    dtype = torch.promote_types(states.dtype, torch.float32)
+    if exact:
+        dtype = torch.float64
     rows = states.to(dtype)
     largest = _largest(rows, valid)
     if not largest < LARGEST[dtype] and dtype == torch.float32:
@@ -48,13 +52,14 @@ def in_summable_precision(
 
 
 def _largest(rows: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"]) -> float:
-    """The largest absolute value of a valid state; NaN where one is NaN."""
+    """Return the largest absolute value of the valid states; NaN if one of them is NaN."""
     low, high = rows.aminmax()
     largest = float(torch.maximum(-low, high))
     if largest < LARGEST[rows.dtype]:
         return largest
-    # Padding may hold anything, so only now is it worth a copy without it.
-    return float(rows[torch.from_numpy(valid).to(rows.device)].abs().amax())
+    # The large value may be at padding: look again, in a copy without padding.
+    is_valid = torch.from_numpy(valid).to(rows.device)  # (batch, length)
+    return float(rows[is_valid].abs().amax())
 
 
 def _refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) -> None:
@@ -67,13 +72,13 @@ def _refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) 
     raise BadInput(f"States that are not finite ({where}): nothing was added. Has the training diverged?")
 
 
-@dataclass(frozen=True, eq=False)
-class TwoReadings:
-    """The states of a batch, to be read once by position and once by token.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TwoReadings(ShowsShapes):
+    """The states of a batch, which are read once by position and once by token.
 
     Attributes:
         rows: the states, in a precision in which their sums cannot overflow.
-        row_of_place: row of the table of tokens of each valid place.
+        row_of_place: the row in the table of tokens of each valid place.
         valid: True at places that are not padding.
     """
 
@@ -82,7 +87,7 @@ class TwoReadings:
     valid: Bool[np.ndarray, "batch length"]
 
     def square_sum(self) -> Float[Tensor, ""]:
-        """Return the sum of the squares of the valid states; BadInput where it overflows."""
+        """Return the sum of the squares of the valid states; raise BadInput if it overflows."""
         is_valid = torch.from_numpy(self.valid).to(self.rows.device)
         squares = self.rows[is_valid].square().sum()
         if not bool(squares.isfinite()):
@@ -100,7 +105,8 @@ class TwoReadings:
     def count_pairs(self, counts: Int[Tensor, "rows positions"]) -> None:
         """Count each valid place in the row of its token, at its position."""
         n_positions = counts.shape[1]
-        cell_of_place = self.row_of_place * n_positions + np.arange(self.valid.shape[1])
+        position = np.arange(self.valid.shape[1])  # (length,)
+        cell_of_place = self.row_of_place * n_positions + position  # in the flat table, (batch, length)
         cells = torch.from_numpy(cell_of_place[self.valid]).to(counts.device)
         counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
 
@@ -111,11 +117,12 @@ def sums_by_position(
     """Return the float64 sum over the batch of the valid states at every position."""
     batch, length = valid.shape
     if valid.all():
-        # Nothing to leave out: whole samples are the rows, read in their order, in half the time.
-        sums = bag_sums(states.flatten(1), np.arange(batch), np.arange(0, batch, BAG))
+        # Without padding whole samples are the rows, read in their order, which takes half the time.
+        bag_starts = np.arange(0, batch, BAG)
+        sums = bag_sums(states.flatten(1), np.arange(batch), bag_starts)  # (bags, length * width)
         return sums.sum(0, dtype=torch.float64).view(length, -1)
 
-    # A bag is one position in BAG neighbouring samples, which lie close in memory.
+    # A bag is one position in BAG neighbouring samples, which are close in memory.
     n_blocks = -(-batch // BAG)
     missing = n_blocks * BAG - batch
 
@@ -123,10 +130,12 @@ def sums_by_position(
         padded = np.pad(array, ((0, missing), (0, 0)))
         return padded.reshape(n_blocks, BAG, length).transpose(0, 2, 1)
 
-    is_valid = by_block(valid)
-    rows = by_block(np.arange(batch * length).reshape(batch, length))[is_valid]
-    ends = np.cumsum(is_valid.sum(-1).ravel())
-    sums = bag_sums(states, rows, np.concatenate(([0], ends[:-1])))  # (blocks * length, width)
+    is_valid = by_block(valid)  # (blocks, length, BAG)
+    place = np.arange(batch * length).reshape(batch, length)
+    places = by_block(place)[is_valid]  # bag after bag
+    bag_sizes = is_valid.sum(-1).ravel()  # (blocks * length,)
+    bag_starts = np.cumsum(bag_sizes) - bag_sizes
+    sums = bag_sums(states, places, bag_starts)  # (blocks * length, width)
     return sums.view(n_blocks, length, -1).sum(0, dtype=torch.float64)
 
 
@@ -137,21 +146,25 @@ def add_by_row(
     row_of_place: Int[np.ndarray, "batch length"],
     valid: Bool[np.ndarray, "batch length"],
 ) -> None:
-    """Add each valid state to the row of a float64 table that belongs to its place."""
+    """Add each valid state to the row of a float64 table that belongs to its place.
+
+    Places are sorted by their rows, and each run of places of one row is cut into bags. With bags of 2,
+    places of the rows (5, 3, 5, 5) are sorted to (3, 5, 5, 5), and the bags have the rows 3, 5 and 5.
+    """
     places = np.flatnonzero(valid)
     rows = row_of_place.ravel()[places]
     if rows.max() < 1 << 16:
         rows = rows.astype(np.uint16)  # numpy sorts these by radix, several times faster
     order = np.argsort(rows, kind="stable")
-    places, rows = places[order], rows[order].astype(np.int64)
+    places = places[order]
+    rows = rows[order].astype(np.int64)
 
-    # Places of one row are neighbours now. Cut each run of them into bags.
-    is_first = np.concatenate(([True], rows[1:] != rows[:-1]))
-    run_starts = np.flatnonzero(is_first)
+    is_first = np.concatenate(([True], rows[1:] != rows[:-1]))  # of its run
+    run_starts = np.flatnonzero(is_first)  # (runs,)
     run_lengths = np.diff(run_starts, append=len(rows))
     bags_of_run = -(-run_lengths // BAG)
     bags_before_run = np.cumsum(bags_of_run) - bags_of_run
-    bag_within_run = np.arange(bags_of_run.sum()) - np.repeat(bags_before_run, bags_of_run)
+    bag_within_run = np.arange(bags_of_run.sum()) - np.repeat(bags_before_run, bags_of_run)  # (bags,)
     bag_starts = np.repeat(run_starts, bags_of_run) + BAG * bag_within_run
     bag_ends = np.append(bag_starts[1:], len(places))
     row_of_bag = torch.from_numpy(rows[bag_starts]).to(table.device)

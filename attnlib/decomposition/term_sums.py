@@ -1,10 +1,10 @@
-"""Sums over rows of scores: how much of them each of their terms explains, and what some terms rebuild.
+"""Sums over rows of scores: how much of them each term explains, and how well subsets of terms rebuild them.
 
 A score is the sum of terms. A constant added to a row of scores leaves its softmax unchanged, so every term
-is first centred over the valid positions of its row; rows with one valid position are left out. Over all
-other rows are summed, for each term, its size and its product with the score, and for each subset of terms
-the similarity of the attention that it builds with the full one. :mod:`attnlib.decomposition.shares` and
-:mod:`attnlib.decomposition.substitution` define what these sums come to.
+is first centred over the valid positions of its row; rows with one valid position are left out. The sums over
+all other rows are, for each term, its size and its product with the score, and for each subset of terms the
+similarity between the attention that it rebuilds and the full one. :mod:`attnlib.decomposition.shares` and
+:mod:`attnlib.decomposition.substitution` define the results.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
@@ -15,28 +15,29 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.rows import ChosenRows, centred, total_variation
 from attnlib.errors import BadInput
 from attnlib.streaming import StreamingSums
 
 NO_SIGNAL = 1e-12  # below this share of the terms' own squares, the variance of a total is rounding
 ROUNDING = 16  # units of rounding within which the largest entries of a row are tied
-_ENTRIES_AT_ONCE = 1 << 17  # of terms: heads beyond them are summed one group after the other, in the cache
+_ENTRIES_AT_ONCE = 1 << 17  # of terms: heads are summed in groups that stay in the cache
 
 
 @dataclass(frozen=True)
 class TermShares:
-    """What the sums of one head come to, by name of a term or of a subset; NaN where undefined.
+    """Results of the sums of one head, by name of a term or of a subset; NaN where undefined.
 
     Attributes:
         mean_absolute: mean size of a term over the sum of such means.
         covariance: cov(term, score) / var(score); they sum to one.
-        similarity: 1 − total variation between the attention that a subset builds and the full one.
+        similarity: 1 − total variation between the attention that a subset rebuilds and the full one.
         agreement: share of the rows whose largest entry is at the same position in both.
-        spread: standard deviation of the scores along a row: how much the softmax has to work with.
-        entries: pairs of positions that were summed.
-        rows: rows that were summed.
-        rows_left_out: rows with one valid position.
+        spread: standard deviation of the scores along a row.
+        entries: number of pairs of positions summed.
+        rows: number of rows summed.
+        rows_left_out: number of rows with one valid position.
     """
 
     mean_absolute: dict[Hashable, float]
@@ -54,18 +55,20 @@ class TermSums(StreamingSums):
 
     Args:
         terms: names of the terms.
-        subsets: by name, the terms that attention is rebuilt from.
-        heads: how many heads have such terms.
-        blocks: how many blocks samples fall into; what a statistic needs to know how samples vary.
+        subsets: the terms that attention is rebuilt from, by name of the subset.
+        heads: number of heads.
+        blocks: number of blocks into which samples fall, to estimate how much samples vary.
 
     Attributes:
-        absolute, squares: of each centred term, (heads, terms).
+        absolute, squares: sizes and squares of each centred term, (heads, terms).
         explained: product of each term with the score, (heads, terms, blocks).
-        moments: over samples, of what two terms explain of each, (heads, terms, terms).
-        similarity: of attention that subsets build with the full one, (heads, subsets, blocks).
-        agreement: of the places of their largest entries, (heads, subsets).
-        rows_of_block: (blocks,).
-        entries, rows_left_out, samples: whole numbers; samples have a row that was summed.
+        moments: sum over samples of the products of what two terms explain, (heads, terms, terms).
+        similarity: between attention that subsets rebuild and the full one, (heads, subsets, blocks).
+        agreement: of the positions of their largest entries, (heads, subsets).
+        rows_of_block: number of rows of each block, (blocks,).
+        entries: number of pairs of positions.
+        rows_left_out: number of rows with one valid position.
+        samples: number of samples with at least one row summed.
     """
 
     SUMS = (
@@ -112,7 +115,7 @@ class TermSums(StreamingSums):
 
     @property
     def rows(self) -> int:
-        """How many rows were summed."""
+        """Number of rows summed."""
         return int(self.rows_of_block.sum())
 
     # summing ------------------------------------------------------------------------------------------------
@@ -157,7 +160,11 @@ class TermSums(StreamingSums):
             )
 
     def _groups_of_heads(self, entries: int) -> Iterator[slice]:
-        """Yield as many heads at once as have no more than so many entries of terms."""
+        """Yield groups of heads that are summed at once.
+
+        Args:
+            entries: number of entries of one term of one head.
+        """
         at_once = max(1, _ENTRIES_AT_ONCE // (len(self.terms) * entries))
         for start in range(0, self.heads, at_once):
             yield slice(start, start + at_once)
@@ -170,8 +177,9 @@ class TermSums(StreamingSums):
         chosen: ChosenRows,
         blocks: Int[Tensor, " batch"],
     ) -> None:
-        given = chosen.values(terms)  # (heads, terms, row, source)
-        rows = centred(given.double(), chosen.valid)  # (heads, terms, row, source)
+        """Add the terms of a group of heads."""
+        uncentred = chosen.values(terms)  # (heads, terms, row, source)
+        rows = centred(uncentred.double(), chosen.valid)  # (heads, terms, row, source)
         explained = chosen.by_sample(explained_by_row(rows))  # (heads, terms, batch)
         self.absolute[heads] += rows.abs().sum((2, 3)).cpu()
         self.squares[heads] += torch.linalg.vector_norm(rows, dim=(2, 3)).square().cpu()
@@ -179,8 +187,8 @@ class TermSums(StreamingSums):
         self.explained[heads].index_add_(-1, blocks, explained.cpu())
         if not self.subsets:
             return
-        largest = given.abs().amax(1).amax(-1).double()  # (heads, row)
-        slack = ROUNDING * torch.finfo(given.dtype).eps * largest  # (heads, row)
+        largest = uncentred.abs().amax(1).amax(-1).double()  # (heads, row)
+        slack = ROUNDING * torch.finfo(uncentred.dtype).eps * largest  # (heads, row)
         attention = rebuilt(rows, valid=chosen.valid, weights=self._weights, slack=slack)
         similarity = chosen.by_sample(attention.similarity)  # (heads, subsets, batch)
         self.similarity[heads].index_add_(-1, blocks, similarity.cpu())
@@ -189,16 +197,16 @@ class TermSums(StreamingSums):
     # results ------------------------------------------------------------------------------------------------
 
     def total(self) -> Float[Tensor, " heads"]:
-        """Return the sum of squared scores, each centred over its row; NaN where it is but rounding."""
+        """Return the sum of squared scores, each centred over its row; NaN if it is mere rounding."""
         total = self.explained.sum((1, 2))
         return total.where(total > NO_SIGNAL * self.squares.sum(1), torch.nan)
 
     def covariance_shares(self) -> Float[Tensor, "heads terms"]:
-        """Return cov(term, score) / var(score), NaN where scores do not vary."""
+        """Return cov(term, score) / var(score), NaN if scores do not vary."""
         return self.explained.sum(2) / self.total()[:, None]
 
     def mean_absolute_shares(self) -> Float[Tensor, "heads terms"]:
-        """Return the mean size of terms over the sum of such means, NaN where all are zero."""
+        """Return the mean size of terms over the sum of such means, NaN if all are zero."""
         return self.absolute / self.absolute.sum(1, keepdim=True)  # 0 / 0 is NaN
 
     def similarities(self) -> Float[Tensor, "heads subsets"]:
@@ -214,7 +222,7 @@ class TermSums(StreamingSums):
         return self.total().nan_to_num(0.0).div(self.entries).sqrt()
 
     def result(self, head: int = 0) -> TermShares:
-        """Return what the sums of one head come to, by name."""
+        """Return the results of one head, by name."""
         return TermShares(
             mean_absolute=_named(self.terms, self.mean_absolute_shares()[head]),
             covariance=_named(self.terms, self.covariance_shares()[head]),
@@ -227,12 +235,12 @@ class TermSums(StreamingSums):
         )
 
 
-# Of single rows.
+# Functions of rows.
 
 
-@dataclass(frozen=True, eq=False)
-class Rebuilt:
-    """How near the attention that subsets of terms build is to the full one, row by row.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Rebuilt(ShowsShapes):
+    """Similarity of the attention that subsets of terms rebuild to the full one, row by row.
 
     Attributes:
         similarity: 1 − total variation.
@@ -260,15 +268,15 @@ def rebuilt(
 
     Args:
         rows: terms, zero where not valid.
-        valid: positions that a row chooses among.
-        weights: 1 for the terms of a set; the first set is that of all terms.
-        slack: two scores of a row that differ by no more are tied.
+        valid: True at the positions that a row chooses among.
+        weights: 1 for the terms of a set; the first set has all terms.
+        slack: largest difference of two scores of a row that count as tied.
     """
     flat = rows.flatten(2)  # (heads, terms, row * source)
     scores = (weights.to(rows) @ flat).unflatten(2, valid.shape)  # (heads, sets, row, source)
     scores = scores.masked_fill(~valid, -torch.inf)
     largest = scores.amax(-1, keepdim=True)  # (heads, sets, row, 1)
-    # A word that is twice in the source is tied but for rounding: that much slack makes it a tie.
+    # The scores of a word that occurs twice in the source differ by rounding; with slack they are tied.
     is_largest = scores >= largest - slack[:, None, :, None]  # (heads, sets, row, source)
     unscaled = (scores - largest).exp()  # torch's softmax of float64 takes thrice as long
     attention = unscaled / unscaled.sum(-1, keepdim=True)  # (heads, sets, row, source)
@@ -283,10 +291,11 @@ def rebuilt(
 def require_finite_terms(
     terms: Float[Tensor, "*terms batch target source"], allowed: Bool[Tensor, "batch target source"]
 ) -> None:
-    """Raise BadInput where an allowed term is not finite, and name the first such place."""
-    if bool(terms.sum().isfinite()):  # then all are
+    """Raise BadInput if an allowed term is not finite, and name the first such place."""
+    if bool(terms.sum().isfinite()):  # then all terms are
         return
-    wrong = ~terms.flatten(0, -4).isfinite().all(0) & allowed  # (batch, target, source)
+    is_finite = terms.flatten(0, -4).isfinite().all(0)  # (batch, target, source)
+    wrong = ~is_finite & allowed
     if bool(wrong.any()):
         sample, target, source = wrong.nonzero()[0].tolist()
         raise BadInput(
@@ -298,9 +307,10 @@ def require_finite_terms(
 def _weights(
     terms: tuple[Hashable, ...], subsets: Mapping[str, frozenset[Hashable]]
 ) -> Float[Tensor, "sets terms"]:
-    """Return 1 where a term is in a set; the first set is that of all terms."""
+    """Return 1 where a term is in a set; the first set has all terms."""
     sets = [frozenset(terms), *subsets.values()]
-    return torch.tensor([[term in names for term in terms] for names in sets], dtype=torch.float64)
+    is_in_set = [[term in names for term in terms] for names in sets]
+    return torch.tensor(is_in_set, dtype=torch.float64)
 
 
 def _named(names: Collection, values: Tensor) -> dict:

@@ -17,13 +17,22 @@ PAIRS: tuple[Pair, ...] = tuple(product(PART_NAMES, PART_NAMES))  # in the order
 
 
 class AlignmentTerms(ByPart):
-    """The nine terms of scores, (decoder part, encoder part, sample, target, source).
+    """The nine terms of scores, a tensor (decoder part, encoder part, sample, target, source).
 
-    A tensor that answers by name: ``terms["temporal", "input"]`` is (sample, target, source).
+    It is indexed by name: ``terms["temporal", "input"]`` is (sample, target, source).
 
     Attributes:
-        target_mask: (sample, target), True at valid positions.
-        source_mask: (sample, source), likewise.
+        target_mask: True at valid positions, (sample, target).
+        source_mask: True at valid positions, (sample, source).
+
+    Example:
+        >>> import torch
+        >>> valid = torch.ones(1, 2, dtype=torch.bool)
+        >>> terms = AlignmentTerms.masked(torch.zeros(3, 3, 1, 2, 2), valid, valid)
+        >>> terms
+        AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 2, source 2)
+        >>> terms["temporal", "input"].shape
+        torch.Size([1, 2, 2])
     """
 
     AXES = (*PART_AXES, "sample", "target", "source")
@@ -39,7 +48,17 @@ class AlignmentTerms(ByPart):
         *,
         parts: tuple[str, ...] = PART_NAMES,
     ) -> "AlignmentTerms":
-        """Name the parts of terms, and note which positions are valid."""
+        """Name the parts of terms, and attach the masks of both sides.
+
+        Args:
+            terms: products of decoder parts and encoder parts.
+            target_mask: True at valid positions.
+            source_mask: True at valid positions.
+            parts: names of the parts of each side.
+
+        Returns:
+            terms that share the memory of the tensor.
+        """
         named = cls.of(terms, axes=cls.AXES, parts=parts)
         named.target_mask = target_mask
         named.source_mask = source_mask
@@ -51,7 +70,7 @@ class AlignmentTerms(ByPart):
     def _with_parts(self, values: Tensor, parts: tuple[str, ...]) -> "AlignmentTerms":
         return self.masked(values, self.target_mask, self.source_mask, parts=parts)
 
-    def _kept(self) -> Tensor:
+    def _is_listed(self) -> Tensor:
         valid = self.target_mask[:, :, None] & self.source_mask[:, None, :]  # (sample, target, source)
         return valid.cpu().expand(self.shape)
 
@@ -59,9 +78,9 @@ class AlignmentTerms(ByPart):
 def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> AlignmentTerms:
     """Return the products of the parts of both sides, scale · decoder part · encoder part.
 
-    The nine sum to the score, decoder states · encoder states (times `scale`), and are zero wherever target
-    or source is padding. The score is bilinear, so splitting both states (Aitken et al. 2021, contribution 1)
-    into three parts splits it into nine terms.
+    The nine terms sum to the score, decoder states · encoder states (times `scale`), and are zero where
+    target or source is padding. The score is bilinear, so splitting both states into three parts (Aitken et
+    al. 2021, contribution 1) splits the score into nine terms.
 
     Args:
         decoder: parts of the decoder states, (batch, target, width) each.
@@ -74,17 +93,18 @@ def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> Al
     Raises:
         BadInput: batch, width, dtype or device of the two sides differ.
 
-    >>> import torch
-    >>> place = torch.ones(1, 1, dtype=torch.bool)
-    >>> decoder, encoder = (
-    ...     Parts(*(torch.full((1, 1, 1), number) for number in numbers), mask=place)
-    ...     for numbers in ([1.0, 2.0, 3.0], [10.0, 20.0, 40.0])
-    ... )
-    >>> terms = alignment_terms(decoder, encoder)
-    >>> terms["input", "residual"].item(), terms.sum().item()
-    (80.0, 420.0)
-    >>> terms
-    AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 1, source 1)
+    Example:
+        >>> import torch
+        >>> place = torch.ones(1, 1, dtype=torch.bool)
+        >>> decoder, encoder = (
+        ...     Parts(*(torch.full((1, 1, 1), number) for number in numbers), mask=place)
+        ...     for numbers in ([1.0, 2.0, 3.0], [10.0, 20.0, 40.0])
+        ... )
+        >>> terms = alignment_terms(decoder, encoder)
+        >>> terms["input", "residual"].item(), terms.sum().item()
+        (80.0, 420.0)
+        >>> terms
+        AlignmentTerms(temporal, input, residual, decoder by encoder; sample 1, target 1, source 1)
     """
     left, right = decoder.temporal, encoder.temporal
     if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[2]:
@@ -99,10 +119,13 @@ def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> Al
         )
     batch, target, width = left.shape
     source = right.shape[1]
-    queries = decoder.stack().transpose(0, 1).reshape(batch, 3 * target, width)
-    keys = encoder.stack().transpose(0, 1).reshape(batch, 3 * source, width)
+    decoder_parts = decoder.stack().transpose(0, 1)  # (batch, 3, target, width)
+    encoder_parts = encoder.stack().transpose(0, 1)  # (batch, 3, source, width)
+    queries = decoder_parts.reshape(batch, 3 * target, width)
+    keys = encoder_parts.reshape(batch, 3 * source, width)
     products = (queries * scale) @ keys.mT  # (batch, 3 target, 3 source): one product for all nine
-    terms = products.view(batch, 3, target, 3, source).permute(1, 3, 0, 2, 4)
+    by_part = products.view(batch, 3, target, 3, source)
+    terms = by_part.permute(1, 3, 0, 2, 4)  # (3, 3, batch, target, source)
     return AlignmentTerms.masked(terms, decoder.mask, encoder.mask)
 
 
@@ -110,12 +133,30 @@ def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> Al
 def map_parts(
     parts: Parts, weight: Float[Array, "out width"], bias: Float[Array, " out"] | None = None
 ) -> Parts:
-    """The parts of `states @ weight.T + bias`, for scores that are bilinear after a linear map.
+    """Return the parts of `states @ weight.T + bias`, for scores that are bilinear after a linear map.
 
-    Luong's general score maps the encoder by its matrix; a Transformer's head maps both sides by its q and k.
-    The bias is the same for every token and sample, so it belongs to the temporal part; padding stays zero.
+    Luong's general score maps the encoder states by its matrix; a head of a Transformer maps both sides by
+    its projections. The bias is the same for every token and sample, so it belongs to the temporal part;
+    padding stays zero.
 
-    Raises BadInput where the shapes do not fit.
+    Args:
+        parts: of states, (batch, length, width) each.
+        weight: of the map, (out, width).
+        bias: of the map, (out,); None without one.
+
+    Returns:
+        the parts of the mapped states, (batch, length, out) each.
+
+    Raises:
+        BadInput: the shapes do not fit.
+
+    Example:
+        >>> import torch
+        >>> states = torch.tensor([[[1.0, 2.0]]])
+        >>> parts = Parts(states, 10 * states, 0 * states, mask=torch.tensor([[True]]))
+        >>> mapped = map_parts(parts, torch.tensor([[1.0, 1.0]]), torch.tensor([0.5]))
+        >>> mapped.temporal.item(), mapped.input.item(), mapped.total().item()
+        (3.5, 30.0, 33.5)
     """
     width = parts.temporal.shape[2]
     if weight.dim() != 2 or weight.shape[1] != width:

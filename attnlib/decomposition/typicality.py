@@ -1,15 +1,15 @@
-"""Typicality: how well the average attention matrix stands for one sample's.
+"""Typicality: how well the average attention matrix represents that of a single sample.
 
     typicality = 1 - mean over samples of (mean over rows of TV(row, the same row of the average))
 
 TV is the total-variation distance. The average runs over the *other* samples of the same cell (same source
-and same target length), in cells of at least 30; samples elsewhere have no typicality, and the share of
-samples covered is reported. A network that attends by position alone has typicality 1: every sample's matrix
-is the average one. So has one that always attends uniformly, by construction: typicality says that attention
-does not depend on the sample, not that it does anything.
+and same target length), in cells of at least 30; samples of other cells have no typicality, and the share of
+samples covered is reported. A network that attends by position alone has typicality 1: every matrix is the
+average one. So has a network that always attends uniformly: typicality measures that attention does not
+depend on the sample, not that it selects anything.
 
 Aitken et al. 2021 (contribution 2) compare attention matrices with their average over samples; the measure is
-ours.
+this project's.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from torch import Tensor
 from attnlib.arrays import (
     EVERYWHERE,
     Array,
-    Attention,
+    AttentionMatrices,
     ShowsShapes,
     SourceMask,
     TargetMask,
@@ -44,25 +44,38 @@ MOST_ENTRIES = 200_000  # of all average matrices of a head together, where memo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Typicality(ShowsShapes):
-    """How well the average attention matrix represents single samples, and how many could be judged."""
+    """Result of comparing attention matrices with their average.
 
-    value: float  #: mean over the samples that could be judged; NaN where no cell is large enough
-    coverage: float  #: share of samples that are in a large enough cell
-    cells: int  #: number of large enough cells
-    samples: int  #: number of samples, covered or not
-    per_sample: Float[Tensor, " samples"]  #: in the order of judging; NaN where a sample is not covered
+    Attributes:
+        value: mean over the samples covered, from 0 to 1; NaN if no cell is large enough.
+        coverage: share of samples that are in a large enough cell, from 0 to 1.
+        cells: number of large enough cells.
+        samples: number of samples, covered or not.
+        per_sample: of each sample, (samples,); NaN for a sample that is not covered.
+
+    Example:
+        >>> values = torch.tensor([0.5, 0.75, torch.nan])
+        >>> Typicality(value=0.625, coverage=2 / 3, cells=1, samples=3, per_sample=values)
+        Typicality(value=0.625, coverage=0.6666666666666666, cells=1, samples=3, per_sample=float32 (3,))
+    """
+
+    value: float
+    coverage: float
+    cells: int
+    samples: int
+    per_sample: Float[Tensor, " samples"]
 
 
-# The sums that both kinds of averages are made of.
+# Sums that both kinds of averages share.
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Matrices(ShowsShapes):
     """Attention matrices without padding.
 
     Attributes:
         cells: the cell of each sample.
-        weights: the matrices of each head as one row of numbers, sample after sample, float64 on the CPU.
+        weights: all matrices of a head in one row, sample after sample, float64 on the CPU.
     """
 
     cells: list[Cell]
@@ -74,29 +87,35 @@ class _Batch:
         attention: Float[Tensor, "*heads batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> "_Batch":
+    ) -> "_Matrices":
+        """Leave out the padding of a batch of matrices."""
         valid = target_mask[:, :, None] & source_mask[:, None, :]  # (batch, target, source)
         weights = torch.atleast_2d(attention[..., valid].double().cpu())  # (heads, entries)
         return cls(cells_of(target_mask, source_mask), weights)
 
     def sizes(self) -> Int[np.ndarray, " samples"]:
-        """Return how many entries a head has of each sample."""
+        """Return the number of entries of each matrix."""
         return np.array([source * target for source, target in self.cells], dtype=np.int64)
 
     def places(self, starts: dict[Cell, int]) -> Int[Tensor, " entries"]:
-        """Return where each entry is among sums whose matrices start at these places."""
-        sizes = self.sizes()
-        starts_here = np.cumsum(sizes) - sizes  # (samples,)
-        starts_there = np.array([starts[cell] for cell in self.cells], dtype=np.int64)  # (samples,)
-        shift = np.repeat(starts_there - starts_here, sizes)  # (entries,)
-        return torch.from_numpy(shift + np.arange(sizes.sum()))
+        """Return the place of each entry among sums by cell.
+
+        Args:
+            starts: the place of the first entry of each cell.
+        """
+        sizes = self.sizes()  # (samples,)
+        start_of_sample = np.cumsum(sizes) - sizes  # among these entries, (samples,)
+        start_of_cell = np.array([starts[cell] for cell in self.cells], dtype=np.int64)  # (samples,)
+        shift = np.repeat(start_of_cell - start_of_sample, sizes)  # (entries,)
+        return torch.from_numpy(np.arange(sizes.sum()) + shift)
 
     def typicality(self, averages: Float[Tensor, "heads entries"]) -> Float[Tensor, "heads samples"]:
         """Return 1 − the mean total variation between the rows of each matrix and of its average."""
         sizes = torch.from_numpy(self.sizes())
         sample = torch.repeat_interleave(torch.arange(len(sizes)), sizes)  # (entries,)
-        apart = (self.weights - averages).abs()  # (heads, entries)
-        sums = apart.new_zeros(len(apart), len(sizes)).index_add_(1, sample, apart)  # (heads, samples)
+        difference = (self.weights - averages).abs()  # (heads, entries)
+        sums = difference.new_zeros(len(difference), len(sizes))  # (heads, samples)
+        sums.index_add_(1, sample, difference)
         rows = torch.tensor([target for _, target in self.cells])  # (samples,)
         return 1 - sums / 2 / rows
 
@@ -105,15 +124,15 @@ class CellSums(StreamingSums):
     """Sums of the attention matrices of some heads by cell, (source length, target length).
 
     Args:
-        heads: whose matrices are summed.
-        limit: entries that the matrices of a head may have together; None: any number. Where they would have
+        heads: number of heads.
+        limit: largest number of entries of all matrices of a head; None for no limit. If they would have
             more, only cells whose longer side has at most ``longest`` positions are kept, the largest number
-            for which all cells seen fit. It depends on which cells there are, not on when they came, and a
-            cell that is kept has all of its samples: halves merged are the whole.
+            for which all cells seen fit. That number depends on which cells there are, not on their order,
+            and a cell that is kept has all of its samples: merged halves equal the whole.
 
     Attributes:
-        counts: samples by cell.
-        longest: positions of the longer side of a cell that is kept; None: all are.
+        counts: number of samples of each cell.
+        longest: largest length of the longer side of a cell that is kept; None if all cells are kept.
     """
 
     def __init__(self, heads: int = 1, limit: int | None = None) -> None:
@@ -123,11 +142,11 @@ class CellSums(StreamingSums):
         self.longest: int | None = None
         # All matrices of a head are in one row, so that a batch is added in one step.
         self._entries = torch.zeros(heads, 0, dtype=torch.float64)
-        self._starts: dict[Cell, int] = {}  # where the matrix of a cell begins
-        self._used = 0  # entries of a head that are of some cell
+        self._starts: dict[Cell, int] = {}  # the place of the first entry of each cell
+        self._used = 0  # number of entries of a head that belong to a cell
 
     def settings(self) -> dict[str, Any]:
-        """Return what other sums must agree in to be merged."""
+        """Return the number of heads and the limit; sums of others cannot be merged."""
         return {"heads": self.heads, "limit": self.limit}
 
     @property
@@ -136,7 +155,7 @@ class CellSums(StreamingSums):
         return {cell: self.sum_of(cell) for cell in self.counts}
 
     def sum_of(self, cell: Cell) -> Float[Tensor, "heads target source"]:
-        """Return the sum of the matrices of a cell, a view of what is summed."""
+        """Return the sum of the matrices of a cell, as a view of the entries."""
         source, target = cell
         start = self._starts[cell]
         return self._entries[:, start : start + source * target].unflatten(1, (target, source))
@@ -144,7 +163,7 @@ class CellSums(StreamingSums):
     def beyond(
         self, target_mask: Bool[Tensor, "batch target"], source_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, " batch"]:
-        """Return True for samples that are longer than cells are kept of."""
+        """Return True for samples that are too long to have a cell."""
         longer = torch.maximum(target_mask.sum(1), source_mask.sum(1))  # (batch,)
         if self.longest is None:
             return torch.zeros_like(longer, dtype=torch.bool)
@@ -162,12 +181,12 @@ class CellSums(StreamingSums):
         if bool(beyond.any()):
             attention = attention[..., ~beyond, :, :]
             target_mask, source_mask = target_mask[~beyond], source_mask[~beyond]
-        batch = _Batch.of(attention, target_mask, source_mask)
-        for cell in batch.cells:
+        matrices = _Matrices.of(attention, target_mask, source_mask)
+        for cell in matrices.cells:
             self.counts[cell] = self.counts.get(cell, 0) + 1
-        first_entry = self._entries.shape[1] * torch.arange(self.heads)[:, None]  # (heads, 1)
-        places = batch.places(self._starts) + first_entry  # (heads, entries)
-        self._entries.view(-1).index_add_(0, places.view(-1), batch.weights.reshape(-1))
+        start_of_head = self._entries.shape[1] * torch.arange(self.heads)[:, None]  # (heads, 1)
+        places = start_of_head + matrices.places(self._starts)  # (heads, entries)
+        self._entries.view(-1).index_add_(0, places.view(-1), matrices.weights.reshape(-1))
         return self
 
     def merge(self, other: "CellSums") -> "CellSums":
@@ -178,7 +197,8 @@ class CellSums(StreamingSums):
         """
         self._require_same_settings(other)
         merged = self.empty()
-        merged.longest = min((n for n in (self.longest, other.longest) if n is not None), default=None)
+        limits = [addend.longest for addend in (self, other) if addend.longest is not None]
+        merged.longest = min(limits, default=None)
         merged._make_room(self.counts.keys() | other.counts.keys())
         for addend in (self, other):
             for cell, count in addend.counts.items():
@@ -188,17 +208,20 @@ class CellSums(StreamingSums):
         return merged
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that was summed: tensors, and the longest side of a cell that is kept."""
+        """Return all sums as tensors, and the largest length of a cell that is kept."""
+        cells = torch.tensor(list(self.counts), dtype=torch.int64)
+        counts = torch.tensor(list(self.counts.values()), dtype=torch.int64)
+        nothing = self._entries[:, :0]  # without it there is nothing to join if there are no cells
         matrices = [self.sum_of(cell).flatten(1) for cell in self.counts]
         return {
-            "cells": torch.tensor(list(self.counts), dtype=torch.int64).view(len(self.counts), 2),
-            "counts": torch.tensor(list(self.counts.values()), dtype=torch.int64),
+            "cells": cells.view(len(self.counts), 2),
+            "counts": counts,
             "longest": self.longest,
-            "sums": torch.cat([self._entries[:, :0], *matrices], 1),
+            "sums": torch.cat([nothing, *matrices], 1),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> "CellSums":
-        """Take the sums of a :meth:`state_dict` in place of these, and return these sums."""
+        """Replace all sums by those of a :meth:`state_dict`, and return these sums."""
         cells = [(source, target) for source, target in state["cells"].tolist()]
         self.counts = dict(zip(cells, state["counts"].tolist(), strict=True))
         self.longest = state["longest"]
@@ -213,34 +236,41 @@ class CellSums(StreamingSums):
 
     def _make_room(self, cells: set[Cell]) -> None:
         """Make room for the new ones among these cells; with a limit, for as many as fit."""
-        new = sorted(cell for cell in cells if cell not in self._starts and self._is_kept(cell))
-        if not new:
+        new_cells = sorted(cell for cell in cells if cell not in self._starts and self._is_kept(cell))
+        if not new_cells:
             return
-        before = list(self._starts)
-        needed = self._used + sum(source * target for source, target in new)
+        all_cells = [*self._starts, *new_cells]
+        needed = self._used + sum(source * target for source, target in new_cells)
         if self.limit is not None and needed > self.limit:
-            self.longest = longest_that_fits([*before, *new], self.limit)
-        kept = [cell for cell in (*before, *new) if self._is_kept(cell)]
-        starts, used = _laid_out(kept)
-        if len(kept) < len(before) + len(new) or used > self._entries.shape[1]:
+            self.longest = longest_that_fits(all_cells, self.limit)
+        fitting_cells = [cell for cell in all_cells if self._is_kept(cell)]
+        starts, used = _laid_out(fitting_cells)
+        some_dropped = len(fitting_cells) < len(all_cells)
+        if some_dropped or used > self._entries.shape[1]:
             self._move_to(starts, used)
         self._starts, self._used = starts, used
         self.counts = {cell: count for cell, count in self.counts.items() if cell in starts}
 
     def _move_to(self, starts: dict[Cell, int], used: int) -> None:
-        """Copy the matrices of the cells that are kept to these places, with room for as many again."""
+        """Copy the matrices of the cells that are kept to new places, with room for as many again.
+
+        Args:
+            starts: the new place of the first entry of each cell.
+            used: number of entries that all cells have.
+        """
         room = 2 * used
         if self.limit is not None:
             room = max(used, min(room, self.limit))
         entries = torch.zeros(self.heads, room, dtype=torch.float64)
         for cell in self._starts.keys() & starts.keys():
             matrix = self.sum_of(cell).flatten(1)  # (heads, target * source)
-            entries[:, starts[cell] : starts[cell] + matrix.shape[1]] = matrix
+            start = starts[cell]
+            entries[:, start : start + matrix.shape[1]] = matrix
         self._entries = entries
 
 
 def _laid_out(cells: Iterable[Cell]) -> tuple[dict[Cell, int], int]:
-    """Return where the matrices of cells start, one after the other, and how many entries they have."""
+    """Return where the matrix of each cell starts, one after the other, and the number of all entries."""
     starts: dict[Cell, int] = {}
     used = 0
     for source, target in cells:
@@ -250,10 +280,15 @@ def _laid_out(cells: Iterable[Cell]) -> tuple[dict[Cell, int], int]:
 
 
 def longest_that_fits(cells: Iterable[Cell], limit: int) -> int | None:
-    """Return the longest side up to which all cells have no more entries than the limit; None: all cells.
+    """Return the largest longer side up to which all cells fit into the limit; None if all cells do.
 
-    >>> longest_that_fits([(1, 1), (2, 3), (3, 3)], limit=15)
-    2
+    Args:
+        cells: (source length, target length) of each.
+        limit: largest number of entries of all cells together.
+
+    Example:
+        >>> longest_that_fits([(1, 1), (2, 3), (3, 3)], limit=15)
+        2
     """
     entries: dict[int, int] = defaultdict(int)  # by the longer side
     for source, target in cells:
@@ -273,14 +308,23 @@ def cells_of(
     return list(zip(source_mask.sum(1).tolist(), target_mask.sum(1).tolist(), strict=True))
 
 
-# Averages of the other samples of a cell, exactly.
+# Exact averages over the other samples of a cell.
 
 
 class AttentionCells(CellSums):
-    """Sums of attention matrices by cell, from which the average over a sample's others is exact.
+    """Sums of attention matrices by cell, which give the exact average over all other samples of a cell.
 
     No sample is kept. Two passes over the same samples take constant memory: `update` with every batch, then
-    `judge` with every batch (`typicality` does both for matrices that fit in memory).
+    `judge` with every batch (:func:`typicality` does both for matrices that fit in memory).
+
+    Attributes:
+        counts: number of samples of each cell, (source length, target length).
+
+    Example:
+        >>> attention = torch.eye(3).expand(30, 3, 3)
+        >>> cells = AttentionCells().update(attention)
+        >>> cells.counts, cells.result(cells.judge(attention)).value
+        ({(3, 3): 30}, 1.0)
     """
 
     def __init__(self) -> None:
@@ -292,9 +336,17 @@ class AttentionCells(CellSums):
 
     @takes_arrays
     def update(
-        self, attention: Attention, target_mask: TargetMask = EVERYWHERE, source_mask: SourceMask = EVERYWHERE
+        self,
+        attention: AttentionMatrices,
+        target_mask: TargetMask = EVERYWHERE,
+        source_mask: SourceMask = EVERYWHERE,
     ) -> "AttentionCells":
         """Add a batch, and return these sums.
+
+        Args:
+            attention: (batch, target, source).
+            target_mask: True at valid positions, (batch, target), by default everywhere.
+            source_mask: True at valid positions, (batch, source), by default everywhere.
 
         Raises:
             BadInput: masks and attention differ in shape; attention that is not finite.
@@ -304,31 +356,43 @@ class AttentionCells(CellSums):
         return self
 
     def average_attention(self, cell: Cell) -> Float[Tensor, "target source"]:
-        """Return the mean matrix of a cell, (source length, target length).
+        """Return the mean matrix of a cell.
+
+        Args:
+            cell: (source length, target length).
 
         Raises:
             BadInput: a cell without samples.
         """
         if cell not in self.counts:
-            most = sorted(self.counts, key=self.counts.__getitem__, reverse=True)[:5]
+            largest_first = sorted(self.counts, key=self.counts.__getitem__, reverse=True)
             raise BadInput(
-                f"No samples of (source length, target length) {cell}; cells with most samples: {most}."
+                f"No samples of (source length, target length) {cell}; cells with most samples: "
+                f"{largest_first[:5]}."
             )
         return self.sum_of(cell)[0] / self.counts[cell]
 
     @takes_arrays
     def judge(
         self,
-        attention: Attention,
+        attention: AttentionMatrices,
         target_mask: TargetMask = EVERYWHERE,
         source_mask: SourceMask = EVERYWHERE,
         *,
         minimum: int = MINIMUM_CELL,
     ) -> Float[Tensor, " batch"]:
-        """Return each sample's typicality against the others of its cell.
+        """Return the typicality of each sample, compared with the other samples of its cell.
 
-        NaN in cells of fewer than `minimum` samples. The samples must be among those given to `update`: their
-        own matrix is taken out of the sum.
+        The samples must be among those given to `update`: their matrices are taken out of the sums.
+
+        Args:
+            attention: (batch, target, source).
+            target_mask: True at valid positions, (batch, target), by default everywhere.
+            source_mask: True at valid positions, (batch, source), by default everywhere.
+            minimum: number of samples that a cell needs.
+
+        Returns:
+            a typicality from 0 to 1 for each sample, float64; NaN in cells of fewer samples.
 
         Raises:
             BadInput: masks and attention differ in shape; attention is not finite; a ``minimum`` below 2.
@@ -338,20 +402,27 @@ class AttentionCells(CellSums):
                 f"minimum={minimum}: a cell needs at least 2 samples for one to be judged by the others."
             )
         _require_finite(attention, target_mask, source_mask)
-        counts = torch.tensor([self.counts.get(cell, 0) for cell in cells_of(target_mask, source_mask)])
+        cells = cells_of(target_mask, source_mask)
+        counts = torch.tensor([self.counts.get(cell, 0) for cell in cells])  # (batch,)
         covered = counts >= minimum  # (batch,)
         values = torch.full((len(attention),), torch.nan, dtype=torch.float64)  # (batch,)
         if bool(covered.any()):
-            here = covered.to(attention.device)
-            batch = _Batch.of(attention[here], target_mask[here], source_mask[here])
-            sums = self._entries[:, batch.places(self._starts)]  # (1, entries)
-            n_others = (counts[covered] - 1).repeat_interleave(torch.from_numpy(batch.sizes()))  # (entries,)
-            others = (sums - batch.weights) / n_others  # (1, entries)
-            values[covered] = batch.typicality(others)[0]
+            chosen = covered.to(attention.device)
+            matrices = _Matrices.of(attention[chosen], target_mask[chosen], source_mask[chosen])
+            sizes = torch.from_numpy(matrices.sizes())
+            n_others = (counts[covered] - 1).repeat_interleave(sizes)  # (entries,)
+            sums = self._entries[:, matrices.places(self._starts)]  # (1, entries)
+            averages = (sums - matrices.weights) / n_others  # over the other samples, (1, entries)
+            values[covered] = matrices.typicality(averages)[0]
         return values
 
     def result(self, per_sample: Float[Tensor, " samples"], *, minimum: int = MINIMUM_CELL) -> Typicality:
-        """Pool what `judge` returned for all batches, concatenated."""
+        """Return the typicality of all samples together.
+
+        Args:
+            per_sample: what `judge` returned for all batches, concatenated.
+            minimum: number of samples that a cell needs, as given to `judge`.
+        """
         covered = ~per_sample.isnan()
         samples = len(per_sample)
         value = coverage = float("nan")
@@ -366,35 +437,41 @@ class AttentionCells(CellSums):
 
 
 def typicality(matrices: Iterable[Float[Array, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
-    """Return the typicality of attention matrices (target, source) without padding, of any lengths.
-
-    Warns where it is NaN, since no size has as many matrices as the minimum.
+    """Return the typicality of attention matrices without padding, of any lengths.
 
     Args:
-        matrices: one a sample.
-        minimum: how many of one size there must be.
+        matrices: one matrix (target, source) for each sample.
+        minimum: number of matrices that a size needs.
+
+    Returns:
+        The typicality of all matrices together, and of each. The function warns if it is NaN because no size
+        has as many matrices as the minimum.
 
     Raises:
-        BadInput: what is no matrix, has no entries, or has rows that do not sum to one; a minimum below 2.
+        BadInput: an array that is not a matrix, has no entries, or has rows that do not sum to one; a minimum
+            below 2.
 
-    >>> identity = torch.eye(3)
-    >>> typicality([identity] * 30).value
-    1.0
+    Example:
+        >>> identity = torch.eye(3)
+        >>> typicality([identity] * 30).value
+        1.0
     """
     tensors = [as_tensor(matrix, "an attention matrix") for matrix in matrices]
-    places: dict[torch.Size, list[int]] = defaultdict(list)  # of the matrices of one shape
-    for place, matrix in enumerate(tensors):
+    samples_of_shape: dict[torch.Size, list[int]] = defaultdict(list)
+    for sample, matrix in enumerate(tensors):
         _require_rows_of_one(matrix)
-        places[matrix.shape].append(place)
+        samples_of_shape[matrix.shape].append(sample)
     cells = AttentionCells()
     per_sample = torch.empty(len(tensors), dtype=torch.float64)
-    for members in places.values():
-        alike = torch.stack([tensors[place].double() for place in members])
-        cells.update(alike)
-        per_sample[members] = cells.judge(alike, minimum=minimum)
-    most = max(cells.counts.values(), default=0)
-    if most < minimum:
-        warn(f"typicality is NaN: {most} matrices at most are of one size; give {minimum}", stacklevel=2)
+    for samples in samples_of_shape.values():
+        same_shape = torch.stack([tensors[sample].double() for sample in samples])
+        cells.update(same_shape)
+        per_sample[samples] = cells.judge(same_shape, minimum=minimum)
+    largest = max(cells.counts.values(), default=0)
+    if largest < minimum:
+        warn(
+            f"typicality is NaN: no more than {largest} matrices have one size; give {minimum}", stacklevel=2
+        )
     return cells.result(per_sample, minimum=minimum)
 
 
@@ -410,19 +487,22 @@ def _require_rows_of_one(matrix: Tensor) -> None:
         raise BadInput(f"an attention matrix of shape {tuple(matrix.shape)}; expected (target, source)")
     if not matrix.numel():
         raise BadInput(f"an attention matrix of shape {tuple(matrix.shape)} has no entries: leave it out")
-    off = float((matrix.double().sum(1) - 1).abs().max())
-    if not off <= 0.05 or bool((matrix < 0).any()):  # half precision rounds
-        raise BadInput(f"a row is {off:.2g} away from a sum of one, or below 0: give what a softmax returns")
+    error = float((matrix.double().sum(1) - 1).abs().max())
+    if not error <= 0.05 or bool((matrix < 0).any()):  # half precision rounds
+        raise BadInput(
+            f"a row has a sum that differs from one by {error:.2g}, or a negative entry: give what a softmax "
+            "returns"
+        )
 
 
-# Averages that other samples are judged by, in bounded memory.
+# Averages for judging other samples, in bounded memory.
 
 
 class AverageAttention(CellSums):
-    """Average attention of some heads by cell, against which samples that were not summed are judged.
+    """Average attention by cell, for judging samples that were not summed.
 
-    Memory is bounded, see :class:`CellSums`. A sample of a cell that is too rare is judged by the nearest
-    cells, see :mod:`attnlib.decomposition.joined_sizes`.
+    Memory is bounded, see :class:`CellSums`. A sample of a rare cell is compared with the average of the
+    nearest cells, see :mod:`attnlib.decomposition.joined_sizes`.
     """
 
     def __init__(self, heads: int = 1, limit: int | None = MOST_ENTRIES) -> None:
@@ -441,7 +521,7 @@ class AverageAttention(CellSums):
         return self
 
     def load_state_dict(self, state: dict[str, Any]) -> "AverageAttention":
-        """Take the sums of a :meth:`state_dict` in place of these, and return these averages."""
+        """Replace all sums by those of a :meth:`state_dict`, and return these averages."""
         self._averages.clear()
         super().load_state_dict(state)
         return self
@@ -454,33 +534,35 @@ class AverageAttention(CellSums):
         *,
         minimum: int = MINIMUM_CELL,
     ) -> tuple[Float[Tensor, "*heads batch"], Bool[Tensor, " batch"]]:
-        """Return 1 − mean total variation from the average, and whether that is of the very cell.
+        """Return the typicality of each sample, and whether it was compared with the average of its cell.
 
-        Where a cell has fewer than ``minimum`` samples, the nearest ones are joined until there are enough.
-        NaN where fewer were summed in all.
+        If a cell has fewer than ``minimum`` samples, the nearest cells are joined until there are enough. The
+        typicality is NaN if fewer samples were summed in all.
         """
         cells = cells_of(target_mask, source_mask)
         exact = torch.tensor([self.counts.get(cell, 0) >= minimum for cell in cells])
         if sum(self.counts.values()) < minimum:
             return torch.full(attention.shape[:-2], torch.nan, dtype=torch.float64), exact
-        batch = _Batch.of(attention, target_mask, source_mask)
-        of_cell = {cell: self._average(cell, minimum).flatten(1) for cell in set(cells)}
-        averages = torch.cat([of_cell[cell] for cell in cells], 1)  # (heads, entries)
-        return batch.typicality(averages).view(attention.shape[:-2]), exact
+        matrices = _Matrices.of(attention, target_mask, source_mask)
+        average_of_cell = {cell: self._average(cell, minimum).flatten(1) for cell in set(cells)}
+        averages = torch.cat([average_of_cell[cell] for cell in cells], 1)  # (heads, entries)
+        typicality = matrices.typicality(averages)  # (heads, samples)
+        return typicality.view(attention.shape[:-2]), exact
 
     def _average(self, cell: Cell, minimum: int) -> Float[Tensor, "heads target source"]:
-        """Return the average of the nearest cells, made once for all batches that are judged."""
+        """Return the average for a cell, which is computed once for all batches that are judged."""
         if (cell, minimum) not in self._averages:
-            kept = sum(average.numel() for average in self._averages.values())
-            if kept > self.heads * MOST_ENTRIES:
+            n_entries = sum(average.numel() for average in self._averages.values())
+            if n_entries > self.heads * MOST_ENTRIES:
                 self._averages.clear()
             self._averages[cell, minimum] = self._joined_average(cell, minimum)
         return self._averages[cell, minimum]
 
     def _joined_average(self, cell: Cell, minimum: int) -> Float[Tensor, "heads target source"]:
-        joined = nearest_cells(cell, self.counts, minimum)
-        if joined == [cell]:
+        """Return the average of a cell if it has enough samples, or else of the nearest cells."""
+        nearest = nearest_cells(cell, self.counts, minimum)
+        if nearest == [cell]:
             return self.sum_of(cell) / self.counts[cell]
-        matrices = [SummedMatrices(self.sum_of(near).numpy(), self.counts[near]) for near in joined]
+        matrices = [SummedMatrices(self.sum_of(near).numpy(), self.counts[near]) for near in nearest]
         source, target = cell
         return torch.from_numpy(average_of_sizes(matrices, target, source))

@@ -90,7 +90,7 @@ def masked_softmax(
 # The last two are one function: a matrix times [q ; k] is the sum of its two halves times q and k. They
 # differ in what their parameters are drawn from, since the joined input is twice as wide. None has a bias.
 #
-# What depends on the keys alone is computed once for all queries (:meth:`Score.project`).
+# The part that depends on the keys alone is computed once for all queries (:meth:`Score.project`).
 
 Scoring = Literal["additive", "dot", "general", "concat", "scaled_dot"]
 BILINEAR: tuple[Scoring, ...] = ("dot", "general", "scaled_dot")  # those of which the nine terms exist

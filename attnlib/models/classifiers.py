@@ -38,7 +38,7 @@ _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlik
 
 @dataclass(frozen=True)
 class ClassifierConfig:
-    """What the classifier is built from; the default sizes are the paper's.
+    """Settings of the classifier; the default sizes are the paper's.
 
     Attributes:
         words: size of the vocabulary, marks included.
@@ -70,8 +70,8 @@ class AttentiveClassifier(nn.Module):
     """The classifier of the module, its parameters drawn from ``generator`` alone.
 
     According to its text the paper starts from GloVe; in its authors' published runs the vectors were drawn
-    at random. What is not trained keeps its parameters, so that every kind of attention starts from the same
-    parameters with one seed.
+    at random. Parameters that are not trained are drawn all the same, so that every kind of attention starts
+    from the same parameters with one seed.
 
     Args:
         config: sizes and kind of attention.

@@ -213,7 +213,7 @@ def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: 
     """Yield batches for training without end.
 
     Batch ``k`` depends on (corpus, batch_size, seed, k) alone, so that a training that stopped after k steps
-    goes on with ``start_step=k`` as if it had not stopped. An epoch visits every sample once; one of its
+    goes on with ``start_step=k`` as if it never stopped. An epoch visits every sample once; one of its
     batches may be smaller.
 
     Args:

@@ -36,8 +36,8 @@ from attnlib.trace import Attention, Trace
 #
 # ==============  =========================================================================================
 # ``sinusoidal``  sines and cosines; nearby positions have nearby codes, any length has one
-# ``shuffled``    the same codes dealt to positions at random, once for all: each position still has a code of
-#                 its own, but which are neighbours cannot be read off it
+# ``shuffled``    the same codes, assigned to positions at random, once and for all: each position has another
+#                 code, which does not say what its neighbours are
 # ``learned``     a trained table for each side
 # ``none``        nothing: the states of a token are the same at every position
 # ==============  =========================================================================================

@@ -10,8 +10,8 @@ from torch import nn
 def draw_parameters(network: nn.Module, generator: torch.Generator) -> None:
     """Draw every parameter of a network, in the order of ``named_parameters``.
 
-    Those whose name begins with ``embedding`` come from N(0, 1), all others uniformly from ±1/√inputs, in a
-    recurrent layer from ±1/√width: torch's own distributions.
+    Parameters whose name begins with ``embedding`` come from N(0, 1), all others uniformly from ±1/√inputs,
+    in a recurrent layer from ±1/√width: torch's own distributions.
 
     Args:
         network: whose parameters are overwritten.

@@ -17,8 +17,8 @@ State = Float[Tensor, "batch width"] | tuple[Float[Tensor, "batch width"], Float
 class UGRNN(nn.Module):
     """The update-gate network of Collins et al. 2017 (arXiv 1611.09913, section 2.1), which torch lacks.
 
-    Parameters are named and laid out as in torch's layers: gate first, candidate second. The forget bias of
-    that paper is left to the drawn biases.
+    Parameters have the names and the order of torch's layers: gate first, candidate second. The forget bias
+    of that paper is left to the drawn biases.
 
     Args:
         width: of a state, and of the inputs.

@@ -118,8 +118,8 @@ def beam_search(
 ) -> Written:
     """Write targets, keeping the likeliest beginnings at every step (Sutskever et al. 2014, section 3.2).
 
-    A target that ends stays in the beam as it is and competes with the others. Of the marks, only the end
-    mark is ever written. The search is exact if the beam holds every beginning.
+    A target that ends stays in the beam as it is and competes with the others. The end mark is the
+    only mark that is ever written. The search is exact if the beam holds every beginning.
 
     Args:
         network: what writes, in evaluation mode.
@@ -215,7 +215,7 @@ def likeliest_words(
 ) -> Int[Tensor, "batch written"]:
     """Write the likeliest word at every step: words, an end mark, padding.
 
-    Of the marks, only the end mark is ever written; a target without one after ``max_steps`` is cut off
+    The end mark is the only mark that is ever written; a target without one after ``max_steps`` is cut off
     there. Nothing is normalised, so that rounding makes no ties; :func:`greedy_search` gives probabilities
     too.
 

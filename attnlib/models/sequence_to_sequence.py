@@ -101,7 +101,7 @@ class SequenceConfig:
 
     @property
     def attends(self) -> bool:
-        """Whether the decoder has attention to the encoder states."""
+        """True if the decoder attends to the encoder states."""
         return self.link == "attention"
 
     @property
@@ -111,7 +111,7 @@ class SequenceConfig:
 
     @property
     def feeds_back(self) -> bool:
-        """Whether decoding must be sequential, because a step depends on earlier attention."""
+        """True if decoding must be sequential, because a step depends on earlier attention."""
         return self.attends and (self.decoder == "bahdanau" or self.input_feeding)
 
 
@@ -147,7 +147,7 @@ class Source(ShowsShapes):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Carried(ShowsShapes):
-    """What a decoder carries from one step to the next; rows are samples.
+    """State that a decoder carries from one step to the next; rows are samples.
 
     Attributes:
         hidden: states of all layers.
@@ -260,7 +260,7 @@ class SequenceToSequence(nn.Module):
 
     @property
     def _is_mapped(self) -> bool:
-        """Whether the decoder starts in a map of the encoder's last state rather than in that state."""
+        """True if the decoder starts in a map of the encoder's last state rather than in that state."""
         config = self.config
         bahdanau = config.attends and config.decoder == "bahdanau"
         return config.bidirectional or config.link == "every_step" or bahdanau

@@ -25,8 +25,8 @@ context         c_s = Σ_t α_st v_t                          equation 1
 all heads       W_o [c_s of head 1 ; … ; of head H] + b_o   section 3.2.2, "MultiHead"
 ==============  ==========================================  ============================================
 
-The paper's projections have no bias; most implementations give them one, and so do we. That of the keys
-adds the same number to all scores of a query and leaves the attention as it is.
+The paper's projections have no bias; most implementations give them one, and so do we. The bias of
+the keys adds the same number to all scores of a query and leaves the attention as it is.
 """
 
 from collections.abc import Sequence
@@ -170,7 +170,7 @@ class KeyValues(ShowsShapes):
             later: keys and values of these positions.
 
         Returns:
-            Those of all positions.
+            Keys and values of all positions.
         """
         keys = torch.cat([self.keys, later.keys], dim=2)
         values = torch.cat([self.values, later.values], dim=2)
@@ -233,7 +233,7 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def rotation(self) -> Rotation | None:
-        """What positions do to the queries and keys of a whole sequence; None if they do nothing."""
+        """Effect of positions on the queries and keys of a whole sequence; None if they have none."""
         return None
 
     def position_bias(
@@ -270,7 +270,8 @@ class MultiHeadAttention(nn.Module):
             key_inputs: what the keys were made of; None in a search, which records no attention.
 
         Returns:
-            What the attention adds to the states, and its record if ``key_inputs`` are given, else None.
+            The tensor that the attention adds to the states, and its record if ``key_inputs`` are given, else
+            None.
         """
         queries = self._by_head(self.query_map(inputs) * self.scale)  # (batch, heads, target, d)
         queries = self.at_positions(queries, first)

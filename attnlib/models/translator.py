@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlib.arrays import ShowsShapes
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.linear_map import LinearMap
@@ -38,7 +39,7 @@ Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch w
 
 @dataclass(frozen=True)
 class TranslatorConfig:
-    """What the translator is built from; the defaults are the paper's (section A.8).
+    """Settings of the translator; the defaults are the paper's (section A.8).
 
     Attributes:
         words: size of the vocabulary that both languages share, marks included.
@@ -297,8 +298,8 @@ class BilinearTranslator(nn.Module):
         return _States(encoder=encoder_states, decoder=decoder_states, scores=scores, attention=attention)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _States:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _States(ShowsShapes):
     """The states of both sides in a pass, and the attention between them."""
 
     encoder: Float[Tensor, "batch source both_widths"]

@@ -31,7 +31,7 @@ Links = Collection[tuple[int, int]]  # (target position, source position)
 
 @dataclass(frozen=True)
 class AlignmentQuality:
-    """How rows of attention agree with gold links; NaN if there is nothing to judge.
+    """Agreement of rows of attention with gold links; NaN if there is nothing to judge.
 
     Attributes:
         error_rate: alignment error rate, 0 (the gold links) to 1 (none of them).

@@ -174,8 +174,8 @@ class IBMModel1(ShowsShapes):
         return np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Block(ShowsShapes):
     """Links of some samples: every target occurrence with null and each source occurrence of its sample.
 
     Attributes:

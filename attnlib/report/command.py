@@ -84,7 +84,7 @@ def analyse_command(options: AnalyseOptions) -> None:
     console.print(f"report: {options.out / 'index.html'}")
 
 
-# What there is to do.
+# Jobs.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +219,7 @@ def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Conso
     """Say before any work what cannot be probed, and choose how many threads there are."""
     stage, shard = part
     batch = job.stream.first(stage, shard)
-    stream = job.stream.tried(batch)
+    stream = job.stream.with_working_probe(batch)
     if stream.no_probe:
         console.print(f"no lexical probe: {stream.no_probe}")
     if options.threads is not None:
@@ -324,7 +324,7 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     return seconds
 
 
-# What it came to.
+# Results.
 
 
 def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
@@ -353,7 +353,7 @@ def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:
 
 
 def _options_of_page(options: AnalyseOptions) -> dict[str, object]:
-    """Return all options that the numbers depend on, but for the machine and what files hold."""
+    """Return all options that the numbers depend on, except the machine and the contents of files."""
     names = [field.name for field in fields(options) if field.name not in CALL_OPTIONS]
     return {flag_of(name): _plain(value) for name, value in options.settings(*names).items()}
 

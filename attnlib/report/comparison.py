@@ -13,7 +13,8 @@ from torch import Tensor
 
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.judge import student
-from attnlib.analysis.results import Analysis, unsure_by_fit
+from attnlib.analysis.results import Analysis, variance_factor
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.files import write_text_atomic
 from attnlib.optional import library
@@ -81,7 +82,7 @@ class Comparison:
     def differing(self) -> list[dict]:
         """Rows whose interval does not contain zero, the largest difference first.
 
-        Of a hundred measures that do not differ, five are expected here if as much text was fitted on.
+        Five in a hundred measures that do not differ are expected here if as much text was fitted on.
         """
         rows = [row for row in self.rows if row["low"] > 0 or row["high"] < 0]
         return sorted(rows, key=lambda row: -abs(row["difference"]))
@@ -208,8 +209,8 @@ def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
     return tuple(name for name in MADE_BY if options.get(name) != others.get(name))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Intervals:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Intervals(ShowsShapes):
     """Intervals of the differences of all measures of a head; NaN if nothing was held out."""
 
     middle: Float[Tensor, " measures"]
@@ -220,7 +221,7 @@ def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool
     kind, layer, head = place
     name = (f"{kind}.{layer}", head)
     ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
-    factor, other_factor = unsure_by_fit(first), unsure_by_fit(second)
+    factor, other_factor = variance_factor(first), variance_factor(second)
     if paired:
         larger_factor = torch.tensor([factor, other_factor]).max()  # NaN where one is
         variance = (other_ratios.moves - ratios.moves).square().sum(0) * larger_factor  # (measures,)

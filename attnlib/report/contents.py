@@ -15,7 +15,7 @@ SIDES = {
     "encoder_self": ("source", "source"),
     "decoder_self": ("read", "read"),
 }
-# Of the parts; purple is for mixed terms, and green for the bias.
+# Colours of the parts; purple is for mixed terms, and green for the bias.
 COLOURS = {
     "temporal": "#0072b2",
     "input": "#d55e00",

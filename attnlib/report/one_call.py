@@ -67,7 +67,7 @@ def analyse(
             all other numbers stay by piece. Samples then have no terms to explain.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language`` and ``prefix``, see
-            :meth:`~attnlib.report.pretrained.Checkpoint.load`. Of its passes: ``kinds``, ``layers``,
+            :meth:`~attnlib.report.pretrained.Checkpoint.load`. Options of its passes: ``kinds``, ``layers``,
             ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
             :meth:`~attnlib.report.pretrained.Checkpoint.stream`. A list of fewer than 320 sentences is cut
             into ten batches by default.

@@ -92,7 +92,7 @@ def page(
     )
 
 
-# What the analysis is of, and what made it.
+# Subject and provenance of the analysis.
 
 
 def _facts(analysis: Analysis) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _option_as_text(option: str, value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _TablesOfKind:
-    """What the page says of all attentions of a kind; a head is named as in "layer 0, head 1".
+    """Contents of the page for all attentions of a kind; a head is named as in "layer 0, head 1".
 
     Attributes:
         id: the kind.

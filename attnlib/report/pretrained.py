@@ -21,7 +21,7 @@ from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import Losses, Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import (
     id_of_mark,
@@ -165,7 +165,7 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the model, by the name of each fact."""
+        """Facts that a report states about the model, by the name of each fact."""
         facts = {"Model": f"{self.shown} ({described(self.model)})"}
         start = assumed_start(self.model)
         if start is not None:
@@ -380,7 +380,7 @@ class Checkpoint:
         marks = getattr(self._generation_config, "eos_token_id", None)
         if marks is None:
             marks = id_of_mark(self.tokenizer, "eos_token", "target")
-        return list(several(marks) or ())
+        return list(as_tuple(marks) or ())
 
     def _unknown(self) -> dict[str, int | None]:
         """Return the id of an unknown piece, by side."""
@@ -434,8 +434,8 @@ class Checkpoint:
             BadInput: the text has a target and ``generate`` is on, or neither.
         """
         _require_one_target(self.model, text, generate=generate)
-        chosen_kinds = several(kinds)
-        chosen_layers = several(layers)
+        chosen_kinds = as_tuple(kinds)
+        chosen_layers = as_tuple(layers)
         adapter = self.adapter(chosen_kinds, chosen_layers, ignore_special=ignore_special)
         options = {
             "kinds": list(chosen_kinds),
@@ -486,7 +486,7 @@ def _require_one_target(model: Any, text: Text, *, generate: bool) -> None:
             f"{type(model).__name__} reads one text: give it to attnlib.analyse(checkpoint, texts)"
         )
     if generate and text.target is not None:
-        raise BadInput("a target is given, and generate asks the model to write it: leave one of them out")
+        raise BadInput("a target is given, and generate lets the model write it: leave one of them out")
     if not generate and text.target is None:
         raise BadInput(
             "there is no target: give a file of translations, or let the model write them (generate)"
@@ -552,7 +552,7 @@ def _count(ids: Int[Tensor, " pieces"], counted: int | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """What transformers loaded: a model, its tokenizer, and which weights were missing or did not fit."""
+    """A model and tokenizer loaded with transformers, and the weights that were missing or did not fit."""
 
     model: Any
     tokenizer: Any
@@ -597,7 +597,7 @@ def _load(
     return _Loaded(model, tokenizer, info)
 
 
-# What cannot be loaded, or would be loaded as something else.
+# Models that cannot be loaded, or would be loaded as something else.
 
 
 def _require_device(device: str) -> None:

@@ -7,7 +7,7 @@ from typing import cast
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
 from attnlib.analysis.stream import Losses, Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import ignorable_ids, tokenizer_digest
 from attnlib.report.pretrained import Checkpoint, number_of_batches
@@ -59,7 +59,7 @@ def stream_of_sequences(
     predicts = adapter.kind == "decoder_self" and model.get_output_embeddings() is not None
     options = {
         "kinds": [adapter.kind],
-        "layers": None if layers is None else list(several(layers)),
+        "layers": None if layers is None else list(as_tuple(layers)),
         "ignore_special": ignore_special,
         "batch_size": batch_size,
         "longest": longest,

@@ -8,7 +8,7 @@ from torch import Tensor
 from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
 from attnlib.analysis.fit import Head
 from attnlib.analysis.part_shares import part_rows
-from attnlib.analysis.results import Analysis, is_even, unsure_by_fit
+from attnlib.analysis.results import Analysis, is_even, variance_factor
 from attnlib.analysis.terms import POSITION_BIAS
 from attnlib.errors import BadInput
 from attnlib.optional import library
@@ -116,8 +116,10 @@ class Tables:
         """
         analysis = self._analysis
         even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
-        unsure = unsure_by_fit(analysis)
-        return self._frame(aggregate_rows(analysis.blocks, by=by, weigh=weigh, even=even, unsure=unsure))
+        rows = aggregate_rows(
+            analysis.blocks, by=by, weigh=weigh, even=even, variance_factor=variance_factor(analysis)
+        )
+        return self._frame(rows)
 
     def states(self) -> "DataFrame":
         """Return a row for each of the states that projections read.

@@ -38,7 +38,7 @@ class ParallelText:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the text: the names of its files."""
+        """Facts that a report states about the text: the names of its files."""
         return {"Corpus": ", ".join(path.name for path in self._files().values())}
 
     def checked(self) -> tuple[int, dict[str, str]]:
@@ -136,7 +136,7 @@ class Sentences:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of the text: how many sentences it has."""
+        """Facts that a report states about the text: its number of sentences."""
         return {"Corpus": f"{len(self.source):,} sentences given in a list"}
 
     def checked(self) -> tuple[int, dict[str, str]]:

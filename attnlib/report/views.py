@@ -41,7 +41,7 @@ class AnalysisWithViews(Analysis):
             analysis: plain data.
 
         Returns:
-            The same data.
+            An analysis with the same data.
         """
         return cls(**{field.name: getattr(analysis, field.name) for field in fields(Analysis)})
 
@@ -100,7 +100,7 @@ class AnalysisWithViews(Analysis):
             height: of the frame, in pixels.
 
         Returns:
-            What IPython displays.
+            The object that IPython displays.
         """
         return show(self, name=name, height=height)
 
@@ -117,7 +117,7 @@ def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> 
         height: of the frame, in pixels.
 
     Returns:
-        What IPython displays: a frame that no sentence can leave.
+        An object that IPython displays: a frame that no sentence can leave.
 
     Raises:
         BadInput: IPython is not installed.
@@ -130,7 +130,7 @@ def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> 
     """
     text = page(analysis, TITLE, name or id_as_word, script=True)
     style = f"width: 100%; height: {height}px; border: 0"
-    # Of another origin than the notebook, so that nothing in a sentence can reach it.
+    # The frame has another origin than the notebook, so that nothing in a sentence can reach it.
     frame = f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" style="{style}"></iframe>'
     return library("IPython.display").HTML(f"<div>{frame}</div>")
 

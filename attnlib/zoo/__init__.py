@@ -32,7 +32,7 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import KINDS, Recurrent, encoder_decoder_pass, transformer_pass
 from attnlib.analysis.stream import Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.config import ModelConfig
@@ -91,7 +91,7 @@ class Trained:
         Raises:
             BadInput: the network has no attention to a source, or none of such a kind.
         """
-        chosen_kinds = several(kinds) or ()
+        chosen_kinds = as_tuple(kinds) or ()
         for kind in chosen_kinds:
             check_known("attention", kind, KINDS)
         if isinstance(self.network, Transformer):

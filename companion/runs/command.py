@@ -5,7 +5,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from functools import wraps
 
-from attnlib.errors import line_of, stop_when_told
+from attnlib.errors import line_of, stop_on_sigterm
 
 
 def parser_of(module: str, told: str) -> ArgumentParser:
@@ -19,7 +19,7 @@ def errors_in_a_line(main: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(main)
     def guarded(arguments: list[str] | None = None) -> int:
-        stop_when_told()
+        stop_on_sigterm()
         try:
             return main(arguments)
         except BaseException as error:

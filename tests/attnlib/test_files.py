@@ -76,7 +76,7 @@ def test_a_file_that_grows_too_large_is_refused_and_the_old_one_stays(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
-        with pytest.raises(BadInput, match="File too large; what was there before is untouched: make room"):
+        with pytest.raises(BadInput, match="File too large; what was there before is unchanged: make room"):
             write_text_atomic(tmp_path / "result", "x" * 2000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -200,12 +200,12 @@ SUMS = {
     [
         ({"position_sums": SUMS["position_sums"] * torch.nan}, "not finite"),
         ({"pair_counts": -SUMS["pair_counts"]}, "negative counts"),
-        ({"pair_counts": 0 * SUMS["pair_counts"]}, "never seen"),
+        ({"pair_counts": 0 * SUMS["pair_counts"]}, "unseen tokens"),
         ({"pair_counts": SUMS["pair_counts"].double()}, "counts must be int64"),
         ({"token_sums": SUMS["token_sums"].float()}, "sums float64"),
-        ({"token_sums": SUMS["token_sums"][:3]}, "shapes of its tables differ"),
-        ({"position_sums": SUMS["position_sums"][:, :2]}, "shapes of its tables differ"),
-        ({"pair_counts": SUMS["pair_counts"][0]}, "shapes of its tables differ"),
+        ({"token_sums": SUMS["token_sums"][:3]}, "shapes or dtypes do not fit"),
+        ({"position_sums": SUMS["position_sums"][:, :2]}, "shapes or dtypes do not fit"),
+        ({"pair_counts": SUMS["pair_counts"][0]}, "shapes or dtypes do not fit"),
     ],
 )
 def test_sums_of_no_corpus_are_refused_though_their_checksum_is_right(altered, message, tmp_path):

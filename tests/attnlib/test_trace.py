@@ -75,7 +75,7 @@ def test_maps_are_not_made_before_they_are_asked_for():
 def test_additive_scores_are_kept_and_have_no_terms():
     trace = nets.sequence_network("bahdanau")(BATCH)
     assert trace.scores.shape == trace.attention.shape
-    with pytest.raises(BadInput, match="the nine alignment terms do not exist"):
+    with pytest.raises(BadInput, match="no projections and no nine alignment terms"):
         _ = trace.attentions[0].queries
 
 

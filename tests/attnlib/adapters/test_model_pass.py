@@ -254,7 +254,7 @@ def test_in_every_precision(name, dtype, size):
             continue
         for head in range(0, one.heads, 2):
             alone = replace(found, attentions=(of_head(replace(one, **wrong(one)), head),))
-            assert_refused(alone.check, "attention from the caught projections is up to")
+            assert_refused(alone.check, "attention from the caught projections differs")
 
 
 @pytest.mark.parametrize("name", toys.FAMILIES)
@@ -315,7 +315,7 @@ def test_one_wrong_weight_among_thousands_is_noticed():
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
     squares = squared_sizes(one)(0)[1, 3]
     attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
-    said = r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
+    said = r"head 0: attention .* by up to 12 times rounding .*, 0\.\d+ in the mean"
     with pytest.raises(BadInput, match=said):
         replace(found, attentions=(replace(one, attention=attention),)).check()
 
@@ -327,7 +327,7 @@ def test_what_is_wrong_a_little_everywhere_is_noticed():
     noise = torch.randn(one.scores.shape, generator=generator(0))
     sizes = torch.stack([squared_sizes(one)(head) for head in range(one.heads)], 1)
     off = replace(one, position_bias=1.9 * UNIT[torch.bfloat16] * sizes.sqrt() * noise.clamp(-2, 2))
-    with pytest.raises(BadInput, match=r"is up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
+    with pytest.raises(BadInput, match=r"by up to [0-7](\.\d+)? times rounding .*, [1-9][.\d]* in the mean"):
         replace(found, attentions=(off,)).check()
 
 

@@ -14,7 +14,7 @@ from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, 
 from tests.attnlib.refusals import refused
 from tests.tables import beside
 
-GAP = "attention from the caught projections is up to"
+GAP = "attention from the caught projections differs"
 
 ONE, ONES, NAN = toys.checked(), torch.ones(3, 4, 5), torch.nan
 SHAPES = beside(__file__, "tensors")
@@ -71,10 +71,11 @@ test_passes_that_are_refused = refused(
         {"scale": 0.501}, {"position_bias": None}, {"maps": (ONE.query_map, ONE.query_map)},
         {"query_rotation": toys.rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
     (lambda: rechecked(attention=ONE.scores.softmax(-1)),
-     "of a row's attention is on what is masked here; give the masks that the model was given"),
-    (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
+     "of a row's attention is at positions that are masked here; give the masks that the model was given"),
+    (lambda: rechecked(causal=True), "of a row's attention is at positions that are masked here"),
     (lambda: rechecked(attention=one_hot(ONE.attention)), "as with sparsemax or entmax, give no"),
-    (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
+    (lambda: rechecked(attention=ONE.attention * 0.99),
+     "head 0: the sum of a row of attention differs from one by 0.01"),
     *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
        f"{place}, head 0: {GAP}")
       for place in ("cross.3", "encoder_self.0", "decoder_self.11")
@@ -97,10 +98,10 @@ test_batches_that_are_refused = refused(
     (lambda: small(source_mask=torch.tensor([[True] * 3, [False] * 3])), "source row 1 is all padding"),
     (lambda: small(target=[[1]] * 3, target_mask=[[True]] * 3), "2 sources with 3 targets"),
     (lambda: small(read=torch.ones(2, 3).int()), "read of shape (2, 3) with a mask of shape (2, 2)"),
-    (lambda: small(target_mask=None), "target_mask is NoneType, of which no tensor can be made"),
+    (lambda: small(target_mask=None), "target_mask is NoneType, which cannot be converted to a tensor"),
     (lambda: small(target_mask=[[True]]), "target of shape (2, 2) with a mask of shape (1, 1)"),
-    (lambda: FrameBatch(None, SMALL.target, SMALL.target_mask), "frames is NoneType, of which no tensor"),
-    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, None), "target_mask is NoneType, of which no tensor"),
+    (lambda: FrameBatch(None, SMALL.target, SMALL.target_mask), "frames is NoneType, which cannot be"),
+    (lambda: FrameBatch(np.ones((2, 3)), SMALL.target, None), "target_mask is NoneType, which cannot be"),
     (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
     (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
 )  # fmt: skip
@@ -116,7 +117,7 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     *((changed(PLAIN, shapes), message) for shapes, message in SHAPES["plain"]),
     *((changed(FULL, shapes), message) for shapes, message in SHAPES["full"]),
     ({}, "they have none"),
-    (PLAIN | {"source_tokens": "abc"}, "source_tokens is str, of which no tensor can be made"),
+    (PLAIN | {"source_tokens": "abc"}, "source_tokens is str, which cannot be converted to a tensor"),
     ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): expected a sample"),
     (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
     (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
@@ -124,8 +125,8 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     (PLAIN | {"target_mask": PLAIN["target_mask"].int() * 2}, "target_mask of torch.int32 with other"),
     (FULL | {"target_outputs": FULL["target_outputs"].double()}, "target_outputs of torch.float64"),
     (PLAIN | {"lexical_probe": ONES * 1j}, "lexical_probe of torch.complex64: expected real numbers"),
-    (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
-    (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
+    (PLAIN | {"lexical_probe": -ONES}, "not probabilities; if they are logarithms"),
+    (PLAIN | {"lexical_probe": ONES * NAN}, "entries that are not probabilities"),
 )))  # fmt: skip
 
 

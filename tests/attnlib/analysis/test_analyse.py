@@ -365,7 +365,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: analyse_copies(6, [[1.0], [2.0]], [False]), "no row of attention has two positions"),
     (
         partial(analyse, OF_ANOTHER_MODEL, progress=pytest.fail),  # before any work
-        "a right word has id 7; the model predicts 3 words",
+        "a correct word has id 7; the model predicts 3 words",
     ),
     (lambda: compare(analyse(Stream(Toy(), [*range(5)])), None), "the second is NoneType; give what analyse"),
 )

@@ -199,7 +199,7 @@ def test_halves_merge_to_the_whole():
 def test_a_sample_alone_has_nothing_to_exchange_with():
     judgement = judged(random_pass(samples=1))
     assert judgement.moved == {}
-    assert all(math.isnan(moved) for *_, moved in InterventionSums([0]).effects())
+    assert all(math.isnan(effect["moved"]) for effect in InterventionSums([0]).effects())
 
 
 def test_an_analysis_has_effects_of_every_head_where_they_are_asked_for():

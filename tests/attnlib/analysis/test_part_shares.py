@@ -5,7 +5,7 @@ import math
 import pytest
 
 from attnlib.analysis import Stream
-from attnlib.analysis.part_shares import PART_COLUMNS, READINGS, SIDES, readings_of, weights_of
+from attnlib.analysis.part_shares import FACTOR_SIDES, PART_COLUMNS, READINGS, readings_of, weights_of
 from attnlib.analysis.results import TERM_COLUMNS
 from attnlib.analysis.terms import CONSTANT, NINE, POSITION_BIAS
 from attnlib.decomposition import PART_NAMES
@@ -93,4 +93,4 @@ def test_frames_have_the_columns_that_are_declared(analysis):
 
 
 def test_every_reading_and_side_is_known():
-    assert (READINGS, SIDES) == (("own", "split", "any_term"), ("query", "keys", "both"))
+    assert (READINGS, FACTOR_SIDES) == (("own", "split", "any_term"), ("query", "keys", "both"))

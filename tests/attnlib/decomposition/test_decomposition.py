@@ -189,10 +189,10 @@ BAD |= {
     "Tokens of shape (2, 2) … expected (2, 3), that is": batch_of([[0, 0], [0, 0]], states=ONES),
     "states of shape (2, 3); expected": batch_of(states=torch.ones(2, 3)),
     "not finite … first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
-    "tokens is list, of which no tensor can be made": (ONES, [["a"] * 3] * 2),
+    "tokens is list, which cannot be converted to a tensor": (ONES, [["a"] * 3] * 2),
     "tokens is list": (ONES, [[1, 2, 3], [4]]),
     "states is str": batch_of(states="states"),
-    "states is NoneType, of which no tensor can be made; give a torch.Tensor": (None, [[1] * 3] * 2),
+    "states is NoneType, which cannot be converted to a tensor; give a torch.Tensor": (None, [[1] * 3] * 2),
     "states is on the device meta and has no numbers; give": batch_of(states=ONES.to("meta")),
     "states is a masked array; give its .data, and a mask": (np.ma.masked_array(ONES), [[1] * 3] * 2),
 }
@@ -635,7 +635,7 @@ def test_cells_of_thirty():
     assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
     for few in ([torch.eye(3)] * 29 + [torch.eye(2)], []):
         with pytest.warns(
-            UserWarning, match=f"is NaN: {max(len(few) - 1, 0)} matrices at most are of one size; give"
+            UserWarning, match=f"is NaN: no more than {max(len(few) - 1, 0)} matrices have one size; give"
         ):
             found = typicality(few)
         assert math.isnan(found.value)
@@ -710,7 +710,7 @@ test_what_cannot_be_is_refused = refused(
     (lambda: SubstitutionSums().merge(SubstitutionSums({"none": []})), "same subsets"),
     (lambda: CELLS.update(torch.ones(2, 4, 5), FIVE, FOUR), "expected"),
     (lambda: CELLS.average_attention((9, 9)), "(9, 9); cells with most samples: [(3, 2)"),
-    (lambda: typicality([torch.randn(3, 4)] * 30), "away from a sum of one, or below 0: give what a softmax"),
+    (lambda: typicality([torch.randn(3, 4)] * 30), "or a negative entry: give what a softmax"),
     (lambda: typicality([torch.eye(3)[None]] * 30), "of shape (1, 3, 3); expected (target, source)"),
     *(
         (partial(measure, torch.zeros(shape), FOUR, FIVE), "expected (3, 3, batch, target, source)")

@@ -475,4 +475,4 @@ def test_without_the_extra_a_line_says_how_to_get_it(analysis, monkeypatch, pack
     for module in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
-    assert_refused(lambda: use(analysis), f"{package} is not installed … : pip install '{package}>=")
+    assert_refused(lambda: use(analysis), f"this needs {package}, … : pip install '{package}>=")
