@@ -101,6 +101,8 @@ _SUBMODULES = (
     "report",
     "sealed",
     "streaming",
+    "text_files",
+    "text_traces",
     "trace",
     "version",
     "zoo",
