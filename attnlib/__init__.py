@@ -91,6 +91,7 @@ _SUBMODULES = (
     "cli",
     "decomposition",
     "deprecated",
+    "doctor",
     "errors",
     "files",
     "linear_map",

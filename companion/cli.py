@@ -240,6 +240,15 @@ def verify(
     raise typer.Exit(verify_command(current_project().root, as_json, accept, everything, recompute))
 
 
+@app.command()
+def doctor() -> None:
+    """Say what is missing on this machine, data, browser and packages, and how to get it."""
+    from attnlib.doctor import doctor_command
+    from companion.doctor import findings_of_book
+
+    doctor_command(findings_of_book())
+
+
 @data.command("list")
 def data_list() -> None:
     """List the data sets: what is here, from whom, under which terms."""

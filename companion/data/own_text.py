@@ -84,9 +84,10 @@ class TextFacts:
                 f"{self.unknown[side, part]:.1%} of those {part}" for part in ("trained on", "held out")
             ]
             sides.append(f"{self.vocabulary[side]:,} {side} words ({' and '.join(shares)} are unknown)")
+        seldom = f"occurs fewer than {self.min_count} times" if self.min_count > 1 else "does not occur"
         return (
-            f"Vocabulary, by tokenizer={self.tokenizer}: {', '.join(sides)}. A word is unknown if it occurs "
-            f"fewer than {self.min_count} times in training."
+            f"Vocabulary, by tokenizer={self.tokenizer}: {', '.join(sides)}. A word is unknown if it {seldom} "
+            "in training."
         )
 
     def _left_out(self) -> str:
