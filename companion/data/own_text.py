@@ -86,8 +86,8 @@ class TextFacts:
             sides.append(f"{self.vocabulary[side]:,} {side} words ({' and '.join(shares)} are unknown)")
         seldom = f"occurs fewer than {self.min_count} times" if self.min_count > 1 else "does not occur"
         return (
-            f"Vocabulary, by tokenizer={self.tokenizer}: {', '.join(sides)}. A word is unknown if it {seldom} "
-            "in training."
+            f"Vocabulary, by tokenizer={self.tokenizer}: {', '.join(sides)}. A word is unknown if it "
+            f"{seldom} in training."
         )
 
     def _left_out(self) -> str:
