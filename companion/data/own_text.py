@@ -220,7 +220,7 @@ def own_lines(source: str | Path, target: str | Path) -> tuple[list[Pair], list[
     pairs, traces = clean_pairs(source, target, tally)
     if len(pairs) < 2:
         raise BadInput(f"{len(pairs)} sentence pairs cannot be split; give at least 2")
-    sizes = Sizes(n_held_out=max(1, len(pairs) // 10))
+    sizes = Sizes()
     train, held_out = split_off(pairs, sizes)
     for side, counts in traces.items():
         for what, count in counts.items():
@@ -236,7 +236,7 @@ def own_lines(source: str | Path, target: str | Path) -> tuple[list[Pair], list[
                 "lines; give more text"
             )
         characters[side] = len(known)
-        unknown[side] = n_unknown / n_all
+        unknown[side] = n_unknown / max(1, n_all)
     facts = LineFacts(
         n_train=len(train),
         n_held_out=len(held_out),
@@ -340,6 +340,8 @@ def split_off(pairs: Sequence[AnyPair], sizes: Sizes) -> tuple[list[AnyPair], li
     for pair in pairs:
         by_source.setdefault(_key(pair[0]), []).append(pair)
     groups = list(by_source.values())
+    if sizes.n_held_out is None and len(groups) > 1:  # of a few sentences over and over, one is held out
+        n_held_out = max(n_held_out, min(map(len, groups)))
     held_out: list[AnyPair] = []
     train: list[AnyPair] = []
     for place in np.random.default_rng([_SPLIT, sizes.seed]).permutation(len(groups)):
@@ -348,7 +350,8 @@ def split_off(pairs: Sequence[AnyPair], sizes: Sizes) -> tuple[list[AnyPair], li
         part = held_out if len(held_out) + len(group) <= n_held_out else train
         part += group
     wanted = sizes.n_train or 1
-    if len(train) < wanted or len(held_out) < n_held_out:
+    n_fewest = n_held_out if sizes.n_held_out is not None else 1
+    if len(train) < wanted or len(held_out) < n_fewest:
         repeats = "" if len(groups) == len(pairs) else f" with {len(groups):,} different sources"
         raise BadInput(
             f"cannot take {sizes.n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
