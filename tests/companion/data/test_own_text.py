@@ -71,7 +71,8 @@ def test_no_pair_is_lost():
 
 def test_a_held_out_sentence_is_never_trained_on():
     pairs = [
-        (f"Word {number % 20}" if number // 20 % 2 else f"word {number % 20}", str(number)) for number in range(200)
+        (f"Word {number % 20}" if number // 20 % 2 else f"word {number % 20}", str(number))
+        for number in range(200)
     ]
     train, held_out = split_off(pairs, Sizes(n_held_out=50))
     assert {source.lower() for source, _ in train}.isdisjoint(source.lower() for source, _ in held_out)
