@@ -144,7 +144,7 @@ def train_network(
         if step == schedule.steps:
             break
         with torch.random.fork_rng(devices=random_devices):
-            torch.manual_seed(_seed_of_update(schedule.seed, step))
+            _seed_generators(_seed_of_update(schedule.seed, step), device)
             batch = batch_at(step).to(device)
             value = _update(model, trained, optimiser, batch, loss, schedule, step)
         if not math.isfinite(value):
@@ -162,6 +162,18 @@ def train_network(
             saved = time.monotonic()
     model.eval()
     return progress.records
+
+
+def _seed_generators(seed: int, device: str) -> None:
+    """Seed what an update draws from, as ``torch.manual_seed`` does.
+
+    On a CPU that function also notes its whole call stack, for devices that are never used. That takes half a
+    millisecond, a twentieth of an update of a small network.
+    """
+    if torch.device(device).type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _seed_of_update(seed: int, step: int) -> int:

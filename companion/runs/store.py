@@ -208,7 +208,7 @@ def _file(spec: Spec) -> str:
     return "model.safetensors" if isinstance(spec, ModelSpec) else "recording.safetensors"
 
 
-@lru_cache(maxsize=2)  # a corpus may be large, and a process asks about one task after the other
+@lru_cache(maxsize=8)  # a figure asks its networks in random order, about a handful of tasks
 def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
     """A task by name and options, loaded once a process."""
     return registry.load(name, **dict(options))

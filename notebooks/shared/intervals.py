@@ -63,9 +63,11 @@ def bounded(found: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
 
 
 def _student(n: int) -> float:
-    from scipy import stats
+    from scipy.special import (
+        stdtrit,
+    )  # scipy.stats has this quantile as well, and takes a second or two to import
 
-    return float(stats.t.ppf(TAILS[1], n - 1))
+    return float(stdtrit(n - 1, TAILS[1]))
 
 
 Groups = Sequence[Sequence] | Mapping[str, Sequence]
@@ -139,10 +141,16 @@ def share_interval(successes: int, n: int) -> Interval:
     """
     if not 0 <= successes <= n or n < 1:
         raise BadInput(f"{successes} of {n}: expected at least one run, and no more successes than runs")
-    from scipy import stats
+    from scipy.special import ndtri
 
-    found = stats.binomtest(successes, n).proportion_ci(LEVEL, method="wilson")
-    return interval(successes / n, float(found.low), float(found.high), n)
+    share = successes / n
+    z = float(ndtri(TAILS[1]))
+    scale = 2 * (n + z**2)
+    centre = (2 * n * share + z**2) / scale
+    half = z / scale * math.sqrt(4 * n * share * (1 - share) + z**2)
+    low = 0.0 if successes == 0 else centre - half
+    high = 1.0 if successes == n else centre + half
+    return interval(share, low, high, n)
 
 
 # Spearman's rank correlation, ties given their average rank.

@@ -18,7 +18,6 @@ What a recording of such a procedure holds, samples in the order of the task's h
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ from attnlib.errors import BadInput, check_at_least
 from attnlib.models.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.models.search import greedy_search
 from attnlib.models.vocabulary import PAD
-from companion.data import registry
 from companion.data.task import Task
+from companion.runs import store
 from companion.runs.encoder_decoder import loss_of
 from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from companion.runs.procedure import Recording
@@ -86,12 +85,7 @@ def task_of(settings: SequenceSettings) -> tuple[str, dict[str, object]]:
 
 def load_task(settings: SequenceSettings) -> Task:
     """The task, made once a process."""
-    return task_named(settings.task_name, settings.task_options)
-
-
-@lru_cache(maxsize=2)
-def task_named(name: str, options: tuple[tuple[str, object], ...]) -> Task:
-    return registry.load(name, **dict(options))
+    return store.load_task(settings.task_name, settings.task_options)
 
 
 def judged_samples(settings: SequenceSettings) -> Corpus:

@@ -11,7 +11,7 @@ from torch import Tensor
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.models.corpus import Corpus, collate
 from companion.data import task as data
-from companion.results.config import Positive, Task
+from companion.results.config import Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.rounding import rounded
 from companion.runs.measure import measure

@@ -34,12 +34,12 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.trace import Trace
 from companion.data.task import Task
+from companion.runs import store
 from companion.runs.encoder_decoder import loss_of
 from companion.runs.loop import Report, Schedule, train_network
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.pieces import EqualLengthBatches
-from notebooks.shared.sequence_course import task_named
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
 VERSION = 1  # of the training: raised when what it trains changes
@@ -111,7 +111,7 @@ def task_of(settings: Settings) -> tuple[str, dict[str, object]]:
 
 
 def load_task(settings: Settings) -> Task:
-    return task_named(settings.task, settings.options)
+    return store.load_task(settings.task, settings.options)
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> EncoderDecoder:

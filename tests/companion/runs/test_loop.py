@@ -10,7 +10,7 @@ from torch import nn
 
 from attnlib.errors import BadInput, TrainingDiverged
 from companion.runs.checkpoint import Progress, discard_unsound, save_checkpoint
-from companion.runs.loop import Schedule, train_network
+from companion.runs.loop import Schedule, _seed_of_update, train_network
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused, flip
 
@@ -41,6 +41,21 @@ def run(folder, schedule=SCHEDULE, *, visit=lambda step, model: None, loss=squar
     model = new_network()
     records = train_network(model, batch_at, loss, schedule, folder, visit=visit, **options)
     return weights(model), records
+
+
+def test_an_update_draws_what_torch_draws_from_its_seed():
+    drawn = []
+
+    def loss(model, batch):
+        drawn.append(torch.rand(4))
+        return squared(model, batch)
+
+    run(None, Schedule(steps=2, seed=3), loss=loss)
+    for step, values in enumerate(drawn):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(_seed_of_update(3, step))
+            batch_at(step)
+            assert values.tolist() == torch.rand(4).tolist()
 
 
 def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_state_is_untouched():

@@ -6,12 +6,18 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 from notebooks.shared import intervals
-from notebooks.shared.intervals import hierarchical_bootstrap, jackknife_interval, spearman
+from notebooks.shared.intervals import (
+    hierarchical_bootstrap,
+    jackknife_interval,
+    mean_interval,
+    share_interval,
+    spearman,
+)
 
 # The jackknife
 
@@ -35,6 +41,25 @@ def test_where_a_number_needs_every_unit_there_is_none(units):
     found = jackknife_interval(units, products)
     assert np.isnan([found["low"], found["high"]]).all()
     assert found["n"] == len(units)
+
+
+# Means and shares, by scipy.stats
+
+
+@given(st.integers(1, 200), st.data())
+def test_the_interval_of_a_share_is_that_of_scipy(n, data):
+    successes = data.draw(st.integers(0, n))
+    expected = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    found = share_interval(successes, n)
+    assert (found["low"], found["high"]) == (expected.low, expected.high)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12))
+def test_the_interval_of_a_mean_is_that_of_scipy(values):
+    assume(np.ptp(values) > 1e-3)  # scipy warns of equal values
+    found = mean_interval(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
 
 
 # The bootstrap
