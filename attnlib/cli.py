@@ -144,6 +144,24 @@ def compare(
     compare_command(first, second, out)
 
 
+def _doctor() -> None:
+    """Say what is missing on this machine, and how to get it."""
+    from attnlib.doctor import doctor_command
+
+    doctor_command()
+
+
+def _commands_of_the_book() -> set[str]:
+    """Return the names of the book's commands, if this is a checkout."""
+    groups = [group.typer_instance for group in app.registered_groups]
+    commands = [command for group in groups if group is not None for command in group.registered_commands]
+    return {command.name or getattr(command.callback, "__name__", "") for command in commands}
+
+
+if "doctor" not in _commands_of_the_book():  # which looks for data and a browser as well
+    app.command("doctor")(_doctor)
+
+
 def main() -> None:
     """Run the ``attnlib`` command, re-executed in UTF-8 mode if the file-system encoding is not UTF-8."""
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":

@@ -5,7 +5,13 @@ from types import ModuleType
 
 from attnlib.errors import BadInput
 
-_RANGES = {"IPython": ">=8,<10", "matplotlib": ">=3.9,<4", "pandas": ">=2.2,<4"}
+_RANGES = {
+    "IPython": ">=8,<10",
+    "matplotlib": ">=3.9,<4",
+    "pandas": ">=2.2,<4",
+    "regex": ">=2024.11",
+    "sentencepiece": ">=0.2,<0.3",
+}
 
 
 def library(name: str) -> ModuleType:

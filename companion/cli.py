@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,12 +104,14 @@ def run(
 
     At the paper profile, what is measured joins the archive in results/paper, to be committed.
     """
-    from companion.book.parameters import request_of
+    from companion.book.parameters import own_text_sentences, request_of
     from companion.book.plan import bring_data
 
     project = current_project()
     requests = [request_of(find(project, name).id, profile, parameter or []) for name in figure]
     sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
+    for sentence in dict.fromkeys(chain.from_iterable(map(own_text_sentences, requests))):
+        print(sentence)
     if not explain:
         bring_data(requests)
     outputs = [_prepared(project, request, explain) for request in requests]
@@ -235,6 +238,15 @@ def verify(
     from companion.claims.verify import verify_command
 
     raise typer.Exit(verify_command(current_project().root, as_json, accept, everything, recompute))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is missing on this machine, data, browser and packages, and how to get it."""
+    from attnlib.doctor import doctor_command
+    from companion.doctor import findings_of_book
+
+    doctor_command(findings_of_book())
 
 
 @data.command("list")

@@ -155,6 +155,10 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         checkpoint=checkpoint if options.words else None,
         bleu=None if text.target is None else checkpoint.bleu,
     )
+    for trace in text.traces():
+        console.print(
+            f"note: {trace}, which the tokenizer takes as plain text; take them out of the files first"
+        )
     console.print(_memory_needed(checkpoint, stream, options))
     return job
 

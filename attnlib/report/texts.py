@@ -1,23 +1,28 @@
 """Read the texts that a model is analysed on: two files, line by line, or two lists."""
 
-import codecs
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice
 from pathlib import Path
 
 from attnlib.errors import BadInput
+from attnlib.text_files import Location, checksum, read_pairs
+from attnlib.text_traces import undone
+
+_LOOKED_AT = 1_000  # lines of a side, for what other tools left in them
 
 
 @dataclass(frozen=True)
 class ParallelText:
     r"""Two files, line by line translations of each other, which are read as needed; or the source alone.
 
+    :mod:`attnlib.text_files` says which files are read, and how a side of a table, a translation memory or an
+    archive is named.
+
     Attributes:
-        source: path of the file, in UTF-8.
+        source: path of the file.
         target: path of the file of translations; None for the source alone.
 
     Example:
@@ -38,8 +43,22 @@ class ParallelText:
 
     @property
     def about(self) -> dict[str, str]:
-        """Facts that a report states about the text: the names of its files."""
-        return {"Corpus": ", ".join(path.name for path in self._files().values())}
+        """Facts that a report states about the text: its files, and what other tools have left in it."""
+        facts = {"Corpus": ", ".join(path.name for path in self._files().values())}
+        if traces := self.traces():
+            facts["Not plain text"] = "; ".join(traces)
+        return facts
+
+    def traces(self) -> list[str]:
+        """Return what tools of machine translation left in the first lines, in words; none for plain text."""
+        first = list(islice(self.pairs(), _LOOKED_AT))
+        sides = {"source": [source for source, _ in first], "target": [target for _, target in first]}
+        described = []
+        for side, lines in sides.items():
+            _, counts = undone(lines)
+            for what, count in counts.items():
+                described.append(f"{count:,} of the first {len(lines):,} {side} lines have {what}")
+        return described
 
     def checked(self) -> tuple[int, dict[str, str]]:
         """Read both files once, and check that they belong together.
@@ -49,26 +68,26 @@ class ParallelText:
 
         Raises:
             BadInput: the files differ in length, or are empty.
+            CorruptFile: a packed file is cut off or broken.
         """
         files = self._files()
-        counts = {}
-        digests = {}
-        for side, path in files.items():
-            with path.open("rb") as file:
-                counts[side] = sum(1 for _ in file)
-                file.seek(0)
-                digests[side] = hashlib.file_digest(file, "sha256").hexdigest()
-        n_lines = counts["source"]
-        if counts.get("target", n_lines) != n_lines:
+        n_source = n_target = 0
+        for source, target in read_pairs(*files.values()):
+            n_source += source is not None
+            n_target += target is not None
+        if self.target is not None and n_source != n_target:
             raise BadInput(
-                f"{self.source} has {n_lines:,} lines, {self.target} {counts['target']:,}: line n of one "
+                f"{self.source} has {n_source:,} lines, {self.target} {n_target:,}: line n of one "
                 "must be the translation of line n of the other"
             )
-        if not n_lines:
+        if not n_source:
             names = " and ".join(str(path) for path in files.values())
             verb = "is" if self.target is None else "are"
             raise BadInput(f"{names} {verb} empty")
-        return n_lines, digests
+        digests = {side: checksum(path) for side, path in files.items()}
+        if digests["source"] == digests.get("target"):  # two sides of one file differ in their names
+            digests = {side: f"{digest} {side} {files[side].name}" for side, digest in digests.items()}
+        return n_source, digests
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the lines, without their ends.
@@ -77,17 +96,16 @@ class ParallelText:
             Source and target; the target is empty if there is the source alone.
 
         Raises:
-            BadInput: a line is not UTF-8, or is missing on one side.
+            BadInput: a line is in another encoding, or is missing on one side.
+            CorruptFile: a packed file is cut off or broken.
         """
         files = self._files()
-        with ExitStack() as stack:
-            opened = [stack.enter_context(path.open("rb")) for path in files.values()]
-            for number, lines in enumerate(zip_longest(*opened), start=1):
-                decoded = {
-                    side: _decoded(line, path, number)
-                    for (side, path), line in zip(files.items(), lines, strict=True)
-                }
-                yield decoded["source"], decoded.get("target", "")
+        for number, lines in enumerate(read_pairs(*files.values()), start=1):
+            for path, line in zip(files.values(), lines, strict=False):
+                if line is None:
+                    raise BadInput(f"{path} ends before line {number:,}, which the other file has")
+            source, target = lines
+            yield source or "", target or ""
 
     def _files(self) -> dict[str, Path]:
         """Return the file of each side that there is.
@@ -99,7 +117,7 @@ class ParallelText:
         if self.target is not None:
             files["target"] = Path(self.target)
         for side, path in files.items():
-            if not path.is_file():
+            if not Location.of(path).path.is_file():
                 raise BadInput(f"{side} {path} does not exist")
         return files
 
@@ -206,16 +224,3 @@ def text_of(
     if isinstance(source, str | Path) or isinstance(target, str | Path):
         raise BadInput("one side is a file and the other is not; give two files, or two lists of sentences")
     return Sentences(tuple(source), None if target is None else tuple(target))
-
-
-def _decoded(line: bytes | None, path: Path, number: int) -> str:
-    if line is None:
-        raise BadInput(f"{path} ends before line {number:,}, which the other file has")
-    if number == 1:
-        line = line.removeprefix(codecs.BOM_UTF8)
-    try:
-        return line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{path}, line {number:,} is not UTF-8 ({error.reason}): convert the file, as with iconv"
-        ) from error

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from attnlib.errors import CorruptFile, DataUnavailable
+from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.markup import template
 from companion.book.project import Project, current_project
@@ -54,6 +54,7 @@ class Page:
     #: book's; empty where all is of one piece
     text_of: str = ""
     quality: str = ""  #: how well networks have learned the reader's own text
+    own_text: str = ""  #: what was made of the reader's own text
     parameters: Mapping[str, object] = field(default_factory=dict)  #: of a run with its own
 
     @property
@@ -84,7 +85,7 @@ class Page:
             f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
             "below are of this run."
         )
-        return "\n".join(filter(None, [shown, self.quality, text]))
+        return "\n".join(filter(None, [shown, self.own_text, self.quality, text]))
 
     def frame(self, table: str, result: Result | None = None) -> pd.DataFrame:
         """A tidy table of the leading result, or of another; no rows where it has none."""
@@ -164,7 +165,17 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     text_of = ("paper" if paper.is_file() else "quick") if request.parameters else ""
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
     learned = _learned(project, request, result) if result and request.parameters.get("source") else ""
-    return Page(figure, result, shown, Path(files), missing, text_of, learned, request.parameters)
+    return Page(
+        figure,
+        result,
+        shown,
+        Path(files),
+        missing,
+        text_of,
+        quality=learned,
+        own_text=_own_text(request),
+        parameters=request.parameters,
+    )
 
 
 def _request_of_cell(figure: str, names: Mapping[str, object]) -> Request:
@@ -189,6 +200,14 @@ def _computed(project: Project, request: Request) -> Result:
     from companion.results.run import run
 
     return run(request, out=project.root / request.folder, models=project.models, report=_report)
+
+
+def _own_text(request: Request) -> str:
+    from companion.book.parameters import own_text_sentences
+
+    with suppress(AttnlibError):  # the result was made of it; the files may have changed since
+        return " ".join(own_text_sentences(request))
+    return ""
 
 
 def _learned(project: Project, request: Request, result: Result) -> str:

@@ -18,6 +18,7 @@ from sphinx.pycode import ModuleAnalyzer
 
 from attnlib.errors import BadInput, check_known
 from companion.book.project import Figure, Project, discover, find, find_root
+from companion.data.own_text import own_lines
 from companion.data.text import read_parallel
 from companion.results import registry
 from companion.results.config import path_fields, plain
@@ -162,11 +163,34 @@ def _seen_from_here(name: str, path: str) -> str:
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:
-    """Refuse a reader's two text files before any work is begun, also those with next to nothing in them."""
-    pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
+    """Refuse a reader's own text before any work is begun, also one with next to nothing in it."""
+    lines = zip(*read_parallel(source, target), strict=True)
+    pairs = sum(bool(a.strip() and b.strip()) for a, b in lines)
     if pairs < FEWEST_PAIRS:
         found = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
         raise BadInput(f"{found}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
+
+
+def own_text_sentences(request: Request) -> list[str]:
+    """What is made of a reader's own text, in sentences; none where a request has no such text.
+
+    Raises:
+        BadInput, DataUnavailable, CorruptFile: as :func:`companion.data.parallel.parallel`.
+    """
+    from companion.data.labelled_sets import own_sentences
+    from companion.data.parallel import own_facts
+
+    config = request.config
+    if isinstance(getattr(config, "data", None), Path):
+        return own_sentences(config.data)
+    if not request.parameters.get("source"):
+        return []
+    if not hasattr(config, "tokenizer"):  # a figure that learns pieces of its lines
+        _, _, facts_of_lines = own_lines(config.source, config.target)
+        return facts_of_lines.sentences
+    links = getattr(config, "links", None) or ""
+    facts = own_facts(source=config.source, target=config.target, links=links, tokenizer=config.tokenizer)
+    return facts.sentences
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from attnlib.errors import BadInput, check_known
 from attnlib.models.corpus import pack
 from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
+from companion.data.words import words_alone
 
 # -- raw text to words ---------------------------------------------------------------------------------------
 # The paper says "at the word level" and no more. Runs of word characters fit the median lengths of its Table
@@ -55,9 +56,12 @@ class WordRules:
     split_underscores: bool = False  # ``_`` parts words (20 NG)
     mask_integers: bool = False  # an integer of two or more digits is read as <unk> (20 NG and AG News)
     below: int | None = None  # keep texts of fewer words than this (Amazon: 400)
+    any_script: bool = False  # letters keep their marks, scripts without spaces are split (own)
 
     def words(self, text: str) -> list[str]:
         """The words of a text in lower case."""
+        if self.any_script:
+            return words_alone(text)
         return (_WORD_WITHOUT_UNDERSCORE if self.split_underscores else _WORD).findall(text.lower())
 
 

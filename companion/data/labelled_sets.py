@@ -12,7 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
-from companion.data.labelled import LabelledTask, RawText, RawTexts, Reading, WordRules, prepare
+from attnlib.models.vocabulary import MARKS, UNK
+from companion.data.labelled import (
+    MIN_COUNT,
+    LabelledTask,
+    LabelledTexts,
+    RawText,
+    RawTexts,
+    Reading,
+    WordRules,
+    prepare,
+)
 from companion.data.sources import Dataset, dataset, locate
 from companion.data.text import Tally, archived_texts, csv_rows, own_checksums, read_text, unzipped
 
@@ -244,7 +254,41 @@ def load_labelled(
     """
     data = str(data)
     raw = SOURCES[data].read() if data in SOURCES else read_own(data, checksums(data))
-    return prepare(raw, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed)
+    made = prepare(raw, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed)
+    if data not in SOURCES:
+        _check_unknown(made, data)
+    return made
+
+
+def own_sentences(data: str | Path) -> list[str]:
+    """What is made of a reader's own table, in sentences; errors as of :func:`load_labelled`."""
+    made = load_labelled(data)
+    left_out = [str(dropped) for dropped in made.dropped if dropped.what != "words"]
+    longest = max(int(made.train.lengths.max()), int(made.validation.lengths.max()))
+    return [
+        f"Your table has {len(made.train):,} texts to train on and {len(made.validation):,} held out, drawn "
+        f"at random; the longest has {longest:,} words, and none is left out for its length.",
+        f"Vocabulary: {len(made.vocabulary) - len(MARKS):,} words. {unknown_share(made.train):.1%} of the "
+        f"words trained on and {unknown_share(made.validation):.1%} of those held out are unknown: they "
+        f"occur fewer than {MIN_COUNT} times in training.",
+        f"Left out or changed: {', '.join(left_out) or 'nothing'}.",
+    ]
+
+
+def unknown_share(texts: LabelledTexts) -> float:
+    """The share of words that the vocabulary lacks."""
+    return float((texts.ids == UNK).mean()) if len(texts.ids) else 0.0
+
+
+def _check_unknown(made: LabelledTask, path: str) -> None:
+    """Refuse a table most of whose words are unknown."""
+    for part, texts in (("to train on", made.train), ("held out", made.validation)):
+        share = unknown_share(texts)
+        if share > MOST_UNKNOWN and len(texts.ids) >= _FEWEST_JUDGED:
+            raise BadInput(
+                f"{path}: {share:.0%} of the words {part} are unknown, since they occur fewer than "
+                f"{MIN_COUNT} times in training; give more texts"
+            )
 
 
 def checksums(data: str | Path) -> dict[str, str]:
@@ -264,9 +308,12 @@ def available(name: str) -> bool:
 # -- a reader's own table ------------------------------------------------------------------------------------
 # Columns text and label, in any order and among others, which the first row names; any two label strings.
 # .tsv: a tab between fields, nothing quoted, so that a field holds neither tab nor line break. .csv: as in
-# RFC 4180. Text is UTF-8, plain or compressed (.tsv.gz).
+# RFC 4180. Text is UTF-8, or UTF-16 as Excel writes it, plain or compressed (.tsv.gz, .tsv.bz2, .tsv.xz).
 
 FEWEST = 20  # texts: a tenth is held out, and both labels have to be in it
+# Share of the words. More may be unknown than of a text to translate, whose words are predicted.
+MOST_UNKNOWN = 0.5
+_FEWEST_JUDGED = 100  # words of which a share is judged
 _SHOWN = 5  # labels named in an error message
 _FORMATS = {".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE}, ".csv": {}}
 
@@ -278,7 +325,10 @@ def _own_path(name: str) -> Path:
 
 
 def _ending(path: Path) -> str:
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    name = path.name.lower()
+    for packed in (".gz", ".bz2", ".xz"):
+        name = name.removesuffix(packed)
+    return Path(name).suffix
 
 
 def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
@@ -309,7 +359,7 @@ def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
         raise BadInput(f"{path}: {len(labelled)} rows; expected at least {FEWEST}, a tenth is held out")
     classes = tuple(sorted(counts))
     texts: Texts = [(text, classes.index(label)) for text, label in labelled]
-    rules = WordRules(html=True)
+    rules = WordRules(html=True, any_script=True)
     return RawTexts("own", classes, texts, None, rules, checksums=checksums, n_validation=None)
 
 

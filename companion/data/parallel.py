@@ -1,4 +1,4 @@
-"""Parallel corpora: sentence pairs of published data, of the reader's own two files, and of one rule.
+"""Parallel corpora: sentence pairs of published data, of the reader's own files, and of one rule.
 
 They are read in two ways. As a *task* (:func:`multi30k_en_fr` and its like, by name in
 :mod:`companion.data.registry`) they are words with a vocabulary a side. As *text*
@@ -10,7 +10,6 @@ A.5 and A.8 say, what is left out counted in :attr:`ParallelText.dropped`;
 import html
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,9 +22,21 @@ from attnlib.errors import BadInput, check_known
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
 from companion.data.by_rule import task
+from companion.data.own_text import (
+    EMPTY,
+    LONGEST,
+    OwnText,
+    Sizes,
+    TextFacts,
+    described,
+    own_lines,
+    own_text,
+    split_off,
+)
 from companion.data.sources import Dataset, dataset, locate
 from companion.data.task import Links, Task
 from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, unzipped
+from companion.data.words import published_words, tokenise  # noqa: F401
 
 EUROPARL = dataset("europarl")
 GOLD_ALIGNMENTS = dataset("gold_alignments")
@@ -40,33 +51,6 @@ PieceKind = Literal["unigram", "word"]
 
 # -- words, and tasks of them --------------------------------------------------------------------------------
 
-# The alternatives are tried in this order at every place; white space is what none of them takes.
-_WORD = re.compile(
-    r"""
-      aujourd'hui                               # the one common French word with an apostrophe inside
-    | (?: [cdjlmnst] | \w*qu ) ' (?=\w)         # French elision stays on its word: l' homme, qu' il, jusqu' à
-    | ' (?: s | re | ve | ll | d | m | t ) \b   # English clitics begin with theirs: man 's, they 're, don 't
-    | \d+ (?: [.,]\d+ )*                        # 3.5 and 1,000 are one word
-    | \w+ (?: -\w+ )*                           # t-shirt and peut-être are one word
-    | [^\w\s]                                   # every other mark by itself
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-
-
-def tokenise(line: str, *, lowercase: bool = True) -> list[str]:
-    """Split a line into words and punctuation marks by one regular expression for English, French and German.
-
-    The line is first brought to Unicode's composed form (NFC) and typographic apostrophes to plain ones.
-
-    >>> tokenise("L'homme d'à côté, qu'il voit.")
-    ["l'", 'homme', "d'", 'à', 'côté', ',', "qu'", 'il', 'voit', '.']
-    >>> tokenise("The man's T-shirt isn't $3.50!")
-    ['the', 'man', "'s", 't-shirt', 'isn', "'t", '$', '3.50', '!']
-    """
-    line = unicodedata.normalize("NFC", line).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return _WORD.findall(line.lower() if lowercase else line)
-
 
 @dataclass(frozen=True)
 class TextOptions:
@@ -79,10 +63,10 @@ class TextOptions:
 
 
 def tokenise_pairs(lines: tuple[Sequence[str], Sequence[str]], options: TextOptions) -> list[WordPair]:
-    """Words of each pair of lines, without the pairs that have an empty or too long side."""
+    """Words of each pair of published lines, without the pairs that have an empty or too long side."""
     longest = math.inf if options.max_length is None else options.max_length
     pairs = (
-        (tokenise(source, lowercase=options.lowercase), tokenise(target, lowercase=options.lowercase))
+        tuple(published_words(side, lowercase=options.lowercase) for side in (source, target))
         for source, target in zip(*lines, strict=True)
     )
     return [(a, b) for a, b in pairs if 0 < len(a) <= longest and 0 < len(b) <= longest]
@@ -268,61 +252,114 @@ def parallel(
     source: str | Path = "",
     target: str | Path = "",
     links: str | Path = "",
+    tokenizer: str = "",
     n_train: int | None = None,
     n_held_out: int | None = None,
     min_count: int = 2,
     max_words: int | None = None,
-    max_length: int | None = None,
+    max_length: int | None = LONGEST,
     lowercase: bool = True,
+    seed: int = 0,
 ) -> Task:
-    """Any two line-parallel UTF-8 text files, plain or gzip; the last lines are held out.
+    """Any parallel text of the reader's own: two line-parallel files, or one file with two sides.
 
-    Pairs with an empty side are dropped. With a third file, of links, words are split at spaces alone, since
-    that is what links count. Its lines hold pairs ``source-target`` of word positions counted from 0 (the
-    Pharaoh format, which aligners write), all sure; an empty line says that nothing is known of this pair. As
-    is usual for aligners, pairs with links are trained on with the rest; held out are first these
-    (:attr:`Task.gold`), then the last of the others, which alone ``n_train`` and ``n_held_out`` count.
+    :mod:`attnlib.text_files` says which files are read, :mod:`companion.data.words` how lines become words.
+    Pairs with an empty side are left out. Pairs are shuffled before some are held out, and pairs with equal
+    sources stay on one side of the split. :attr:`Task.text` says what was made of the text.
+
+    With a third file, of links, words are split at spaces alone, since that is what links count. Its lines
+    hold pairs
+    ``source-target`` of word positions counted from 0 (the Pharaoh format, which aligners write), all sure;
+    an empty line says that nothing is known of this pair. As is usual for aligners, pairs with links are
+    trained on with the rest; held out are first these (:attr:`Task.gold`), then some of the others, which
+    alone ``n_train`` and
+    ``n_held_out`` count.
 
     Args:
         source, target, links: paths of the files to translate from and to, and of their links, if any.
-        n_train: use this many pairs from the beginning; all that are not held out when None.
-        n_held_out: pairs at the end to hold out; a tenth when None.
+        tokenizer: how lines become words, one of :data:`companion.data.words.NAMES`; ``"words"`` by default.
+        n_train: use this many of the shuffled pairs; all that are not held out when None.
+        n_held_out: pairs to hold out; a tenth when None.
         min_count: words seen less often in the training pairs are read as ``<unk>``.
         max_words: keep at most this many words on each side, the most frequent ones; all when None.
-        max_length: drop pairs with more words than this on either side; None keeps all.
+        max_length: leave out pairs with more words than this on either side; None keeps all.
         lowercase: whether to fold case.
+        seed: of the shuffle.
 
     Raises:
-        BadInput: a path is missing, the files differ in length or are not UTF-8, a link cannot be read or
-            points beyond its sentence (each names the line), or there are too few pairs, or no links.
+        BadInput: a path is missing, the files differ in length or are in another encoding, a link cannot be
+        read
+            or points beyond its sentence (each names the line), there are too few pairs, or no links, or more
+            than a tenth of the words of a side are unknown.
         DataUnavailable: a file cannot be read.
-        CorruptFile: a broken gzip file, or one with another checksum.
+        CorruptFile: a broken packed file, or one with another checksum.
     """
-    options = TextOptions(min_count, max_words, max_length, lowercase)
+    sizes = Sizes(n_train=n_train, n_held_out=n_held_out, max_length=max_length, seed=seed)
+    if links:
+        if tokenizer not in ("", "spaces"):
+            raise BadInput(f"links count words split at spaces; leave out tokenizer={tokenizer}")
+        options = TextOptions(min_count, max_words, max_length, lowercase)
+        return _aligned(source, target, links, options=options, sizes=sizes)
+    text = own_text(
+        source, target, tokenizer=tokenizer or "words", lowercase=lowercase, min_count=min_count,
+        max_words=max_words, sizes=sizes,
+    )  # fmt: skip
+    return _task_of(text, "parallel", _own_files(source=source, target=target))
+
+
+def _aligned(
+    source: str | Path, target: str | Path, links: str | Path, *, options: TextOptions, sizes: Sizes
+) -> Task:
+    """The task of a text with links; errors as of :func:`parallel`."""
     sources, targets = read_parallel(source, target)
-    if not links:
-        pairs = tokenise_pairs((sources, targets), options)
-        parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
-        return _task("parallel", *parts, options, _own_files(source=source, target=target))
     lines = read_lines(links)
     if len(lines) != len(sources):
         raise BadInput(
             f"{links} has {len(lines)} lines, {source} {len(sources)}; a pair without links has an empty line"
         )
-    known, gold, others = [], [], []
+    tally = Tally()
+    known: list[WordPair] = []
+    gold: list[Links] = []
+    others: list[WordPair] = []
     for number, (*pair, line) in enumerate(zip(sources, targets, lines, strict=True), 1):
-        a, b = ((side.lower() if lowercase else side).split() for side in pair)
-        own = _links(line, len(a), len(b), f"{links}, line {number}")
-        if not (a and b) or max(len(a), len(b)) > (max_length or math.inf):
-            continue
-        (known if own else others).append((a, b))
-        gold += [own] if own else []
+        a, b = ((side.lower() if options.lowercase else side).split() for side in pair)
+        links_of_pair = _links(line, len(a), len(b), f"{links}, line {number}")
+        if not (a and b):
+            tally.add("pool", "pairs", EMPTY)
+        elif max(len(a), len(b)) > sizes.longest:
+            tally.add("pool", "pairs", f"more than {sizes.longest} words on a side")
+        elif links_of_pair:
+            known.append((a, b))
+            gold.append(links_of_pair)
+        else:
+            others.append((a, b))
     if not known:
         raise BadInput(f"{links} has no links; a line such as `0-0 1-2` aligns word 1 with word 2 (from 0)")
-    n_rest = len(others) // 10 if n_held_out is None else n_held_out
-    train, rest = _split_off(others, n_train, n_rest) if others else ([], [])
-    checksums = _own_files(source=source, target=target, links=links)
-    return _task("aligned", [*train, *known], [*known, *rest], options, checksums, tuple(gold))
+    train, rest = split_off(others, sizes) if others else ([], [])
+    text = described(
+        [*train, *known],
+        [*known, *rest],
+        tokenizer="spaces",
+        min_count=options.min_count,
+        max_words=options.max_words,
+        seed=sizes.seed,
+        n_pairs=len(sources),
+        lines=list(zip(sources, targets, strict=True)),
+        undone_lines={},
+        dropped=tally.dropped(),
+    )
+    return _task_of(text, "aligned", _own_files(source=source, target=target, links=links), tuple(gold))
+
+
+def _task_of(
+    text: OwnText, name: str, checksums: dict[str, str], gold: tuple[Links, ...] | None = None
+) -> Task:
+    source, target = text.vocabularies
+    parts = (
+        Corpus.from_ids([source.encode(a) for a, _ in part], [target.encode(b) for _, b in part])
+        for part in (text.train, text.held_out)
+    )
+    return Task(name, source, target, *parts, checksums, gold, text.facts)
 
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
@@ -459,10 +496,18 @@ def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair
 
 
 def read_parallel_files(source: str | Path, target: str | Path) -> ParallelText:
-    """A reader's own two files, line i of one translating line i of the other; a tenth is held out."""
-    tally = Tally()
-    pairs = _without_empty(zip(*read_parallel(source, target), strict=True), "pool", tally)
-    return ParallelText(*split_90_10(pairs), tally.dropped())
+    """A reader's own text as lines; see :func:`companion.data.own_text.own_lines`."""
+    train, held_out, facts = own_lines(source, target)
+    return ParallelText(tuple(train), tuple(held_out), facts.dropped)
+
+
+def own_facts(
+    *, source: str | Path, target: str | Path, links: str | Path = "", tokenizer: str | None = None
+) -> TextFacts:
+    """What the task :func:`parallel` makes of a reader's own text; errors as there."""
+    text = parallel(source=source, target=target, links=links, tokenizer=tokenizer or "").text
+    assert text is not None  # every such task has it
+    return text
 
 
 def split_90_10(pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
+from companion.data.own_text import TextFacts
 
 Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
 
@@ -21,3 +22,5 @@ class Task:
     checksums: dict[str, str] = field(default_factory=dict)
     #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
     gold: tuple[Links, ...] | None = None
+    #: what was made of a reader's own text; None of every other task
+    text: TextFacts | None = None

@@ -4,8 +4,6 @@ An error names the file and the line.
 """
 
 import csv
-import gzip
-import hashlib
 import io
 import tarfile
 import zipfile
@@ -15,49 +13,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from attnlib import text_files
+from attnlib.errors import BadInput, CorruptFile
 
 
 def read_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark."""
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        raise DataUnavailable(f"cannot read {path}: it is no file; check the path")
-    try:
-        content = path.read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptFile(f"{path} is not a complete gzip file ({error}); get it again") from error
-    except OSError as error:
-        raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
-    try:
-        return content.decode(encoding, errors).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BadInput(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; "
-            "convert the file, say with `iconv -f latin1 -t utf-8`"
-        ) from error
+    """The whole file as text, unpacked if it is packed, without a byte-order mark; UTF-16 with one is read as
+    such.
+
+    Raises:
+        DataUnavailable, CorruptFile, BadInput: as :func:`attnlib.text_files.read_lines`.
+    """
+    content = text_files.read_bytes(path)
+    if (encoding, errors) == ("utf-8", "strict"):
+        return text_files.decode(content, path)
+    return content.decode(encoding, errors).removeprefix("\ufeff")
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a text file without their ends; errors as in :func:`read_text`.
-
-    Only a newline ends a line: ``str.splitlines`` also splits at the odd U+2028 inside a sentence, and the
-    lines of two parallel files would no longer correspond.
-    """
-    lines = read_text(path).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    """The lines of a text file; see :func:`attnlib.text_files.read_lines`."""
+    return list(text_files.read_lines(path))
 
 
 def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
-    """The lines of two files of which line i of one translates line i of the other."""
+    """The lines of two files of which line i of one translates line i of the other, or of both sides of one
+    file.
+
+    Raises:
+        BadInput: a file is missing, or they have different numbers of lines.
+        DataUnavailable, CorruptFile, BadInput: as :func:`attnlib.text_files.read_pairs`.
+    """
     if not (str(source) and str(target)):
         raise BadInput(f"two files are needed, source=PATH and target=PATH; got {source!r} and {target!r}")
-    sources, targets = read_lines(source), read_lines(target)
+    pairs = list(text_files.read_pairs(source, target))
+    sources = [line for line, _ in pairs if line is not None]
+    targets = [line for _, line in pairs if line is not None]
     if len(sources) != len(targets):
         longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
         line = min(len(sources), len(targets)) + 1
@@ -70,13 +60,7 @@ def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], li
 
 def own_checksums(**paths: str | Path) -> dict[str, str]:
     """Of a reader's own files, by role and name: where they lie on one machine is no part of a result."""
-    found = {}
-    for role, path in ((role, Path(path)) for role, path in paths.items()):
-        try:
-            found[f"{role}/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
-    return found
+    return {f"{role}/{Path(path).name}": text_files.checksum(path) for role, path in paths.items()}
 
 
 def archived_texts(path: Path, encoding: str) -> Iterator[tuple[str, str]]:
@@ -133,6 +117,11 @@ class Tally:
 
     def add(self, part: str, what: str, why: str, count: int = 1) -> None:
         self._counts[part, what, why] += count
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return self._counts.total()
 
     def dropped(self) -> tuple[Dropped, ...]:
         """The record, sorted; a reason that never came up has no line."""

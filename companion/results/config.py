@@ -177,6 +177,11 @@ def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
     given = {name: getattr(config, name, None) for name in ("source", "target", "links")}
     if (given["source"] is None) != (given["target"] is None) or (given["links"] and not given["source"]):
         raise BadInput("parameters source and target go together: two text files, line by line translations")
+    tokenizer = getattr(config, "tokenizer", None)
+    if tokenizer and given["source"] is None:
+        raise BadInput(f"tokenizer={tokenizer} is of your own text; give source=PATH and target=PATH with it")
+    if tokenizer not in (None, "spaces") and given["links"]:
+        raise BadInput(f"links count words split at spaces; leave out tokenizer={tokenizer}")
     task_name = "aligned" if given["links"] else "parallel"
     for field, usual in profiles.items():
         named = getattr(config, field)
@@ -201,6 +206,8 @@ def changes_of(config: Any) -> dict[str, object]:
     if getattr(config, "source", None) is not None:
         files = {name: getattr(config, name, None) for name in ("source", "target", "links")}
         changes["task_options"] = {name: str(path.resolve()) for name, path in files.items() if path}
+        if getattr(config, "tokenizer", None):
+            changes["task_options"]["tokenizer"] = config.tokenizer
     return changes
 
 

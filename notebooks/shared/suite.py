@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attnlib.models.config import Cell
 from companion import paths
+from companion.data.words import TokenizerName
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
 from companion.results.measurements import Measurement, measurements_of
@@ -47,6 +48,8 @@ class FilesConfig(PlannedConfig):
 
     source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
     target: Path | None = None  #: the same sentences in the other language, line by line
+    #: how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default
+    tokenizer: TokenizerName | None = None
 
     def check(self) -> None:
         self.take_files("task")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from companion.data.words import TokenizerName
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
 from companion.results.measurements import Measurement, measurements_of
@@ -37,6 +38,8 @@ class Config(BaseConfig):
     samples: Positive = 200  #: held-out sentences that each network translates, at most
     source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
     target: Path | None = None  #: the same sentences in the other language, line by line
+    #: how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default
+    tokenizer: TokenizerName | None = None
 
     def check(self) -> None:
         settings.take_files(self, task=(QUICK_TASKS, PAPER_TASKS))

@@ -102,3 +102,50 @@ def test_a_stream_has_its_text_already(folder):
 def test_a_text_stays_as_it_is():
     text = ParallelText("a", "b")
     assert text_of(text) is text
+
+
+def written(tmp_path, sources, targets, encoding="utf-8"):
+    for name, lines in (("a.txt", sources), ("b.txt", targets)):
+        (tmp_path / name).write_text("\n".join([*lines, ""]), encoding=encoding)
+    return ParallelText(tmp_path / "a.txt", tmp_path / "b.txt")
+
+
+def test_texts_in_utf_16_have_the_same_pairs(tmp_path):
+    assert list(written(tmp_path, ["ä"], ["ö"], "utf-16").pairs()) == [("ä", "ö")]
+
+
+def test_lines_of_utf_16_are_counted_as_lines(tmp_path):
+    text = written(tmp_path, ["ਊ"] * 3, ["ö"] * 3, "utf-16")  # a letter with a byte that is a line feed
+    assert text.checked()[0] == 3
+
+
+def test_two_columns_are_both_sides(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("one\tun\ntwo\tdeux\n")
+    text = text_of(tmp_path / "pairs.tsv", tmp_path / "pairs.tsv")
+    assert list(text.pairs()) == [("one", "un"), ("two", "deux")]
+
+
+def test_sides_of_one_file_in_another_order_are_another_text(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("one\tun\ntwo\tdeux\n")
+    path = str(tmp_path / "pairs.tsv")
+    assert (
+        ParallelText(f"{path}#1", f"{path}#2").checked() != ParallelText(f"{path}#2", f"{path}#1").checked()
+    )
+
+
+def test_a_table_is_no_source_alone(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("one\tun\ntwo\tdeux\n")
+    with pytest.raises(BadInput, match="has several columns"):
+        list(ParallelText(tmp_path / "pairs.tsv").pairs())
+
+
+def test_what_other_tools_left_in_a_text_is_said(tmp_path):
+    text = written(tmp_path, ["lei@@ sure"] * 3, ["it &apos;s"] * 3)
+    assert text.about["Not plain text"] == (
+        "3 of the first 3 source lines have pieces of BPE (@@); "
+        "3 of the first 3 target lines have entities such as &apos;"
+    )
+
+
+def test_nothing_is_said_of_plain_text(tmp_path):
+    assert "Not plain text" not in written(tmp_path, ["leisure"], ["it's"]).about

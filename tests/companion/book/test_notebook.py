@@ -127,6 +127,15 @@ def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, tex
     assert [note.get_text() for note in axes.texts] == notes
 
 
+def test_a_note_says_what_was_made_of_the_readers_text(made, tmp_path):
+    put(
+        tmp_path,
+        {name: "".join(f"a {letter}\n" for letter in "bcdefghijk" * 3) for name in ("my.en", "my.fr")},
+    )
+    names = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "tokenizer": "spaces"}
+    assert "27 to train on and 3 held out" in open_page(FIGURE, NAMES | names | {"task": None}).note()
+
+
 def test_a_note_says_how_well_networks_have_learned_the_readers_text(made, tmp_path, project):
     """Means over the networks of a kind, of what their trainings recorded."""
     put(tmp_path, {"my.en": "a\n" * 10, "my.fr": "b\n" * 10})

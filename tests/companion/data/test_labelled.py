@@ -1,7 +1,9 @@
 """Labelled texts: from raw text to a task, each set as it is read, and the paper's Table 9 where data are."""
 
+import bz2
 import csv
 import gzip
+import lzma
 from functools import partial
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
-from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
+from companion.data.labelled_sets import SOURCES, checksums, load_labelled, own_sentences, read_own
 from companion.data.text import Dropped
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, put
@@ -216,3 +218,39 @@ def test_an_error_says_what_and_where(tmp_path, name, content, message):
     with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
         load_labelled(tmp_path / name)
     assert_refused(partial(load_labelled, tmp_path / "none.tsv"), "check the path", DataUnavailable)
+
+
+PACKED = [
+    pytest.param("my.tsv", str.encode, id="plain"),
+    pytest.param("my.tsv", partial(str.encode, encoding="utf-16"), id="as Excel writes it"),
+    pytest.param("my.tsv.xz", lambda text: lzma.compress(text.encode()), id="xz"),
+    pytest.param("my.csv.bz2", lambda text: bz2.compress(text.replace("\t", ",").encode()), id="bzip2"),
+]
+
+
+@pytest.mark.parametrize(("name", "written"), PACKED)
+def test_a_table_is_read_however_it_is_written(tmp_path, name, written):
+    (tmp_path / name).write_bytes(written(tsv(ROWS) + "\n"))
+    assert len(read_own(tmp_path / name, {}).train) == len(ROWS)
+
+
+def test_words_of_a_readers_table_keep_their_marks(tmp_path):
+    rows = [(f"हिन्दी, 老房 {number}", ("no", "yes")[number % 2]) for number in range(40)]
+    (tmp_path / "my.tsv").write_text(tsv(rows) + "\n", encoding="utf-8")
+    words = load_labelled(str(tmp_path / "my.tsv")).vocabulary.words
+    assert {"हिन्दी", "老", "房"} < set(words)
+
+
+def test_what_was_made_of_a_table_is_said(tmp_path):
+    rows = [(f"good film {number}", ("no", "yes")[number % 2]) for number in range(40)]
+    (tmp_path / "my.tsv").write_text(tsv(rows) + "\n", encoding="utf-8")
+    said = " ".join(own_sentences(tmp_path / "my.tsv"))
+    assert "36 texts to train on and 4 held out" in said
+    assert "33.3% of the words trained on" in said
+
+
+def test_a_table_of_words_that_occur_once_is_refused(tmp_path):
+    rows = [(f"a{number} b{number} c{number} d", ("no", "yes")[number % 2]) for number in range(40)]
+    (tmp_path / "my.tsv").write_text(tsv(rows) + "\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="75% of the words to train on are unknown"):
+        load_labelled(str(tmp_path / "my.tsv"))

@@ -154,7 +154,7 @@ def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_b
     assert asked <= {spec for runs in vars(own).values() for spec in runs}
     files = dict(zip(("source", "target"), files, strict=True))
     for file in files.values():
-        file.write_text("a b c\n" * 30)
+        file.write_text("".join(f"a b c{number}\n" for number in range(30)))
     (pairs,) = rows(Config(**files, seeds=4)).values()
     assert len(pairs.normal) == 4
     files["target"].write_text("a\n")

@@ -1,0 +1,62 @@
+"""``attnlib doctor``: which parts of library and book can work here, and how to get what is missing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that can be missing."""
+
+    name: str
+    purpose: str  #: what it is needed for
+    missing: str  #: what is missing, in words; empty where all is there
+    remedy: str = ""  #: a command, or a sentence
+
+    @property
+    def line(self) -> str:
+        """The finding in a line.
+
+        >>> Finding("plots", "pictures", "pandas", "pip install pandas").line
+        'plots: missing pandas, needed for pictures: pip install pandas'
+        """
+        if not self.missing:
+            return f"{self.name}: all there, for {self.purpose}"
+        return f"{self.name}: missing {self.missing}, needed for {self.purpose}: {self.remedy}"
+
+
+# Extras of the package: what each is for, and the modules by which it is known.
+_EXTRAS = {
+    "hf": ("models of Hugging Face", ("transformers", "sentencepiece")),
+    "plots": ("pictures and tables of an analysis", ("matplotlib", "pandas")),
+    "fast": ("large analyses in one reading; not needed otherwise", ("numba",)),
+    "text": ("tokenizers of your own texts, BLEU", ("sentencepiece", "sacrebleu", "regex")),
+}
+
+
+def findings_of_library() -> list[Finding]:
+    """Look for the packages of each extra, without importing any."""
+    findings = [Finding("attnlib", f"the library, version {_version()}", "")]
+    for extra, (purpose, modules) in _EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        command = f"pip install 'attnlib[{extra}]', or in a checkout pip install -e '.[{extra}]'"
+        findings.append(Finding(f"extra {extra}", purpose, ", ".join(missing), command))
+    return findings
+
+
+def _version() -> str:
+    try:
+        return version("attnlib")
+    except PackageNotFoundError:
+        return "of a checkout that is not installed"
+
+
+def doctor_command(others: Iterable[Finding] = ()) -> None:
+    """Print a line for each finding of the library and of what builds on it."""
+    findings = [*findings_of_library(), *others]
+    for finding in findings:
+        print(finding.line)
+    missing = sum(bool(finding.missing) for finding in findings)
+    print("nothing is missing" if not missing else f"{missing} of {len(findings)} are not complete")

@@ -1,0 +1,648 @@
+"""Text files as readers have them, whatever their encoding, compression or layout.
+
+Read are UTF-8, and UTF-16 and UTF-32 with a byte-order mark; plain files and files packed by gzip, bzip2 or
+xz; zip and tar archives. One file may hold both sides of a parallel text: a table (``.tsv``, ``.csv``, or any
+lines with tabs), a translation memory (``.tmx``), or an archive with two files, as OPUS has it. Given as
+source and as target, its first side is the source and its second the target. ``PATH#PART`` names a side:
+
+============================  ==============================================
+``pairs.tsv#2``               the second column
+``pairs.csv#german``          the column which the first row calls *german*
+``memory.tmx#de``             the segments of one language
+``Books.zip#Books.de-en.de``  a file of an archive
+============================  ==============================================
+
+What cannot be read is refused, and never guessed: an encoding is nowhere taken for another one.
+"""
+
+import bz2
+import codecs
+import csv
+import gzip
+import hashlib
+import io
+import lzma
+import tarfile
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import IO, BinaryIO
+from xml.etree import ElementTree
+
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+
+_HEAD = 1 << 16  # bytes that are looked at to tell encodings and layouts
+_SAMPLE = 20  # rows that are looked at to tell a table from lines
+_SHOWN = 24  # characters of a line in a message
+
+_UNPACKERS = {
+    b"\x1f\x8b": ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\x00": ("xz", lzma.open),
+}
+_ZIP = b"PK\x03\x04"
+_UNREADABLE = {
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard; unpack it with `zstd -d`",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it first",
+    b"Rar!": "a RAR archive; unpack it first",
+    b"%PDF": "a PDF; save its text as UTF-8 first",
+    b"\xd0\xcf\x11\xe0": "an Office document; save its text as UTF-8 first",
+    b"PAR1": "a Parquet table; save two of its columns as a .tsv file first",
+}
+_PACKED_ENDINGS = (".gz", ".bz2", ".xz")
+# UTF-32 comes first: the mark of little-endian UTF-16 begins its own.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Encodings in which a line is shown that is not UTF-8. `iconv` knows each by this name.
+_OF_ONE_BYTE = ("cp1252", "cp1250", "cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874")
+_OF_TWO_BYTES = ("gb18030", "big5", "euc-jp", "shift_jis", "euc-kr")
+_READINGS = 8  # in a message, at most
+_HEADINGS = {"source", "target", "src", "tgt", "trg", "text", "translation", "sentence"}
+_LANGUAGES = {
+    "ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "ga", "he", "hi", "hr",
+    "hu", "id", "it", "ja", "ko", "lt", "lv", "mt", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl",
+    "sr", "sv", "ta", "th", "tr", "uk", "ur", "vi", "zh",
+    "arabic", "chinese", "dutch", "english", "french", "german",
+    "hindi", "italian", "japanese", "korean", "polish", "portuguese", "russian", "spanish", "thai", "turkish",
+}  # fmt: skip
+# Files that archives of parallel texts hold beside the texts.
+_BESIDE = ("readme", "license", "licence", "copying", ".")
+_BESIDE_ENDINGS = (".xml", ".ids", ".md", ".json", ".html", ".scores", ".info")
+_LANGUAGE_OF = "{http://www.w3.org/XML/1998/namespace}lang"
+_CODES = {"bpt", "ept", "ph", "it", "ut"}  # elements of a segment that hold a program's codes instead of text
+
+
+@dataclass(frozen=True)
+class Location:
+    """A file, and the part of it that is meant, if one was named."""
+
+    path: Path
+    part: str | None = None
+
+    @classmethod
+    def of(cls, path: str | Path) -> "Location":
+        """Read ``PATH`` or ``PATH#PART``; a file whose name has a ``#`` itself is that file.
+
+        >>> Location.of("pairs.tsv#2").part
+        '2'
+        """
+        whole = Path(path)
+        before, mark, part = whole.name.rpartition("#")
+        if not mark or not before or not part or _exists(whole):
+            return cls(whole)
+        return cls(whole.with_name(before), part)
+
+    def __str__(self) -> str:
+        return str(self.path) if self.part is None else f"{self.path}#{self.part}"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a text file, or of the named part of one, without their ends.
+
+    Only a newline ends a line: ``str.splitlines`` also splits at the odd U+2028 inside a sentence, and the
+    lines of two parallel files would no longer correspond.
+
+    Raises:
+        DataUnavailable: the file cannot be opened.
+        CorruptFile: a packed file is cut off or broken.
+        BadInput: it is no text, is in another encoding, or has several sides, and none is named.
+    """
+    return _side(Location.of(path), None)
+
+
+def read_pairs(
+    source: str | Path, target: str | Path | None = None
+) -> Iterator[tuple[str | None, str | None]]:
+    """Yield line after line of two files that are translations of each other, or of both sides of one file.
+
+    A side that ends before the other is None from there on; without ``target`` the second is always None. A
+    row of a table that lacks a column is empty there, so that rows stay together.
+
+    Raises:
+        DataUnavailable, CorruptFile, BadInput: as :func:`read_lines`; one side of a file is named without the
+        other.
+    """
+    first = Location.of(source)
+    if target is None:
+        _check_one_side(first)
+        return ((line, None) for line in _side(first, None))
+    second = Location.of(target)
+    if not _same_file(first.path, second.path):
+        _check_one_side(first)
+        _check_one_side(second)
+        return zip_longest(_side(first, None), _side(second, None))
+    if (first.part is None) != (second.part is None):
+        raise BadInput(f"{first} and {second} are one file; name a part of it on both sides, or on neither")
+    return zip_longest(_side(first, 0), _side(second, 1))
+
+
+def _same_file(first: Path, second: Path) -> bool:
+    try:
+        return first.samefile(second)
+    except OSError:
+        return first == second
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file, unpacked if it is packed.
+
+    Raises:
+        DataUnavailable: the file cannot be read.
+        CorruptFile: it is packed, and cut off or broken.
+    """
+    with _opened(Path(path)) as stream, _whole(Path(path), stream):
+        return stream.read()
+
+
+def decode(content: bytes, path: str | Path) -> str:
+    """Return a file's content as text, without its byte-order mark.
+
+    Raises:
+        BadInput: it is no text, or is in an encoding that nothing in it names.
+    """
+    encoding = _encoding(content, lambda: content, str(path))
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _undecodable(f"{path}, line {line:,}", error) from error
+
+
+def checksum(path: str | Path) -> str:
+    """Return the sha256 of a file as it lies on disk; a part has that of its file.
+
+    Raises:
+        DataUnavailable: the file cannot be read.
+    """
+    location = Location.of(path)
+    try:
+        with location.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError) as error:
+        raise _unavailable(location.path, error) from error
+
+
+# -- files and archives --------------------------------------------------------------------------------------
+
+
+def _unavailable(path: Path, error: Exception) -> DataUnavailable:
+    if path.is_dir():
+        return DataUnavailable(f"cannot read {path}: it is no file; check the path")
+    reason = getattr(error, "strerror", None) or str(error)
+    return DataUnavailable(f"cannot read {path}: {reason}; check the path")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file and unpack it, by its first bytes, whatever it is called."""
+    if _exists(path) and not path.is_file():  # a folder, or a pipe that never ends
+        raise DataUnavailable(f"cannot read {path}: it is no file; check the path")
+    try:
+        file = path.open("rb", buffering=0)
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error) from error
+    with ExitStack() as stack:
+        stack.enter_context(file)
+        yield _unpacked(file, path, stack)
+
+
+def _unpacked(file: IO[bytes], label: object, stack: ExitStack) -> io.BufferedReader:
+    stream = stack.enter_context(io.BufferedReader(file, _HEAD))  # type: ignore[arg-type]
+    head = stream.peek(_HEAD)
+    for magic, what in _UNREADABLE.items():
+        if head.startswith(magic):
+            raise BadInput(f"{label} is {what}")
+    for magic, (name, unpack) in _UNPACKERS.items():
+        if head.startswith(magic):
+            unpacking = stack.enter_context(unpack(stream))
+            inner = stack.enter_context(io.BufferedReader(unpacking, _HEAD))  # type: ignore[arg-type]
+            with _whole(label, inner, name):
+                inner.peek(1)
+            return inner
+    return stream
+
+
+@contextmanager
+def _whole(label: object, stream: BinaryIO | None = None, kind: str = "") -> Iterator[None]:
+    """Turn the many errors of unpacking into one."""
+    broken = EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError
+    try:
+        yield
+    except (*broken, OSError) as error:
+        if not isinstance(error, broken) and error.errno is not None:  # bz2 raises an OSError without number
+            raise DataUnavailable(f"cannot read {label}: {error.strerror}; check the path") from error
+        kind = kind or _kind_of(stream)
+        raise CorruptFile(f"{label} is not a complete {kind} file ({error}); get it again") from error
+
+
+def _kind_of(stream: BinaryIO | None) -> str:
+    raw = getattr(stream, "raw", None)
+    kinds = {gzip.GzipFile: "gzip", bz2.BZ2File: "bzip2", lzma.LZMAFile: "xz"}
+    return kinds.get(type(raw), "packed")
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A file that is open, and which part of it is read."""
+
+    stream: io.BufferedReader
+    name: str  # whose ending says the layout
+    label: str  # for messages
+    part: str | None  # as the reader named it
+    index: int | None  # 0 or 1 where one file was given for both sides, and no part was named
+
+
+def _side(location: Location, index: int | None) -> Iterator[str]:
+    """Yield the lines of a location; ``index`` is 0 or 1 where one file was given for both sides."""
+    with ExitStack() as stack:
+        stream = stack.enter_context(_opened(location.path))
+        side = _Side(stream, location.path.name, str(location.path), location.part, index)
+        members = _members(location.path, stream, stack)
+        if members is not None:
+            side = _member(side, members, stack)
+        with _whole(location.path, side.stream):
+            yield from _lines_of(side)
+
+
+Members = dict[str, Callable[[], IO[bytes]]]
+
+
+def _members(path: Path, stream: io.BufferedReader, stack: ExitStack) -> Members | None:
+    """Return what opens each text of an archive, sorted by name; None for a file that is no archive."""
+    head = stream.peek(_HEAD)
+    members: Members = {}
+    with _whole(path, None, "zip" if head.startswith(_ZIP) else "tar"):
+        if head.startswith(_ZIP):
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+            if "[Content_Types].xml" in names or "mimetype" in names:
+                raise BadInput(
+                    f"{path} is an Office document; save its text as UTF-8 first, a sheet as .csv or .tsv"
+                )
+            members = {name: _opener(archive, name) for name in names}
+        elif head[257:262] == b"ustar":
+            tar = stack.enter_context(tarfile.open(path))  # noqa: SIM115  closed by the stack
+            members = {entry.name: _tar_opener(tar, entry) for entry in tar if entry.isfile()}
+        else:
+            return None
+    return {name: members[name] for name in sorted(members)}
+
+
+def _opener(archive: zipfile.ZipFile, name: str) -> Callable[[], IO[bytes]]:
+    def opener() -> IO[bytes]:
+        try:
+            return archive.open(name)
+        except RuntimeError as error:  # encrypted
+            raise BadInput(f"{name} in {archive.filename} has a password; unpack it first") from error
+
+    return opener
+
+
+def _tar_opener(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> Callable[[], IO[bytes]]:
+    def opener() -> IO[bytes]:
+        file = archive.extractfile(entry)
+        assert file is not None, entry.name  # what is no file was left out
+        return file
+
+    return opener
+
+
+def _member(side: _Side, members: Members, stack: ExitStack) -> _Side:
+    """Open the file of an archive that is meant.
+
+    Raises:
+        BadInput: the archive has several, and nothing says which is meant.
+    """
+    texts = [name for name in members if not _is_beside(name)]
+    by_name = {Path(name).name: name for name in members} | {name: name for name in members}
+    part, index = side.part, side.index
+    if part in by_name:
+        chosen, part = by_name[part], None
+    elif len(texts) == 1:
+        chosen = texts[0]
+    elif part is not None:
+        raise UnknownName(f"file in {side.label}", part, texts)
+    elif index is not None and len(texts) == 2:
+        chosen, index = texts[index], None
+    else:
+        listed = ", ".join(texts[:6]) or "none"
+        example = texts[0] if texts else "NAME"
+        raise BadInput(
+            f"{side.label} is an archive of {len(texts)} texts ({listed}); name one, as in "
+            f"{side.name}#{example}"
+        )
+    label = f"{side.label}#{chosen}"
+    with _whole(side.label, None, "archive"):
+        opened = stack.enter_context(members[chosen]())
+        return _Side(_unpacked(opened, label, stack), chosen, label, part, index)
+
+
+def _is_beside(name: str) -> bool:
+    file = Path(name).name.lower()
+    return file.startswith(_BESIDE) or file.endswith(_BESIDE_ENDINGS) or "__MACOSX" in name
+
+
+# -- layouts -------------------------------------------------------------------------------------------------
+
+
+def _lines_of(side: _Side) -> Iterator[str]:
+    """Yield the lines of a side; in a table or a translation memory, its cells."""
+    names_side = side.part is not None or side.index is not None
+    if _ending(side.name) == ".tmx":
+        return _segments(side)
+    lines = _decoded(side.stream, side.label)
+    if _ending(side.name) == ".csv" and names_side:
+        return _cells(_csv_rows(lines, side.label), side)
+    head = list(islice(lines, _SAMPLE))
+    lines = chain(head, lines)
+    if side.part is not None or (side.index is not None and _are_rows(head)):
+        return _cells((line.split("\t") for line in lines), side)
+    return lines
+
+
+def _are_rows(lines: Iterable[str]) -> bool:
+    filled = [line for line in lines if line.strip()]
+    return len(filled) > 1 and all("\t" in line.strip() for line in filled)
+
+
+def _check_one_side(location: Location) -> None:
+    """Refuse a table or a translation memory of which no side is named, where one side of a text is read."""
+    if location.part is not None:
+        return
+    name = location.path.name
+    several = _ending(name) in (".tmx", ".csv")
+    if not several:
+        with _opened(location.path) as stream, ExitStack() as stack:
+            if _members(location.path, stream, stack) is not None:
+                return  # an archive names its files itself
+        several = _are_rows(islice(_side(location, None), _SAMPLE))
+    if several:
+        raise BadInput(
+            f"{location} has several columns or languages; name one, as in {name}#1 or {name}#en, or give "
+            "the file on both sides for its first and second"
+        )
+
+
+def _ending(name: str) -> str:
+    name = name.lower()
+    for packed in _PACKED_ENDINGS:
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def _csv_rows(lines: Iterable[str], label: str) -> Iterator[list[str]]:
+    lines = iter(lines)
+    first = next(lines, "")
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            yield [" ".join(cell.split()) for cell in row]
+    except csv.Error as error:
+        raise BadInput(
+            f"{label}, line {reader.line_num:,}: {error}; a quote inside a quoted cell is doubled"
+        ) from error
+
+
+def _cells(rows: Iterable[list[str]], side: _Side) -> Iterator[str]:
+    """Yield a column of a table, named by the part or else the first or second; a missing cell is empty.
+
+    Raises:
+        BadInput: there is no such column, or the column holds numbers instead of text.
+    """
+    rows = iter(rows)
+    head = list(islice(rows, _SAMPLE))
+    column, has_heading = _column(head, side)
+    for row in chain(head[has_heading:], rows):
+        yield row[column] if column < len(row) else ""
+
+
+def _column(head: list[list[str]], side: _Side) -> tuple[int, bool]:
+    """Return which column is meant, from 0, and whether the first row names the columns."""
+    first = [cell.strip() for cell in head[0]] if head else []
+    headings = [cell.casefold() for cell in first]
+    has_heading = len(set(headings[:2])) == 2 and set(headings[:2]) <= _HEADINGS | _LANGUAGES
+    n_columns = max(map(len, head), default=0)
+    if side.part is None:
+        assert side.index is not None
+        cells = [row[side.index].strip() for row in head[has_heading:] if side.index < len(row)]
+        filled = [cell for cell in cells if cell]
+        if n_columns > 2 and filled and all(cell.isdecimal() for cell in filled):
+            raise BadInput(
+                f"{side.label} has {n_columns} columns, and column {side.index + 1} has numbers; name the "
+                f"two with sentences, as in source={side.name}#2 target={side.name}#3"
+            )
+        return side.index, has_heading
+    if side.part.isdecimal():
+        column = int(side.part) - 1
+        if not 0 <= column < n_columns:
+            raise BadInput(f"{side.label} has columns 1 to {n_columns}; there is no column {side.part}")
+        return column, has_heading
+    if side.part.casefold() in headings:
+        return headings.index(side.part.casefold()), True
+    raise UnknownName(f"column in the first row of {side.label}", side.part, first)
+
+
+def _segments(side: _Side) -> Iterator[str]:
+    """Yield the segments of one language of a translation memory, empty where a unit lacks it.
+
+    Raises:
+        BadInput: it is no XML, the language is not in it, or nothing says which of several is meant.
+    """
+    content = side.stream.read()
+    languages = _languages(content, side.label)
+    language = _language(languages, side)
+    for unit in _units(content, side.label):
+        yield unit.get(language, "")
+
+
+def _language(languages: list[str], side: _Side) -> str:
+    if side.index is not None and len(languages) == 2:
+        return languages[side.index]
+    if side.part is None:
+        raise BadInput(
+            f"{side.label} is a translation memory with {', '.join(languages) or 'no language'}; name one on "
+            f"each side, as in source={side.name}#en target={side.name}#de"
+        )
+    part = side.part.lower()
+    variants = [language for language in languages if language.partition("-")[0] == part]
+    if part in languages:
+        return part
+    if len(variants) == 1:
+        return variants[0]
+    raise UnknownName(f"language in {side.label}", side.part, languages)
+
+
+def _languages(content: bytes, label: str) -> list[str]:
+    """Return the languages of a translation memory, that of its sources first."""
+    found: dict[str, None] = {}
+    for unit in _units(content, label):
+        found |= dict.fromkeys(unit)
+    source = ""
+    for _, element in ElementTree.iterparse(io.BytesIO(content), events=("start",)):
+        if _tag(element) == "header":
+            source = element.get("srclang", "").lower()
+        if _tag(element) == "body":
+            break
+    main = source.partition("-")[0]
+    others = [language for language in found if language.partition("-")[0] != main]
+    return [language for language in found if language not in others] + others
+
+
+def _units(content: bytes, label: str) -> Iterator[dict[str, str]]:
+    """Yield language → text of each unit."""
+    if b"<!ENTITY" in content[:_HEAD]:
+        raise BadInput(
+            f"{label} defines entities of XML, which a translation memory does not need; take them out"
+        )
+    try:
+        for _, element in ElementTree.iterparse(io.BytesIO(content)):
+            if _tag(element) == "tu":
+                yield dict(filter(None, map(_variant, element)))
+                element.clear()
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise BadInput(f"{label} is no translation memory: {error}") from error
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _variant(element: ElementTree.Element) -> tuple[str, str] | None:
+    language = element.get(_LANGUAGE_OF) or element.get("lang")
+    segments = [child for child in element if _tag(child) == "seg"]
+    if not language or not segments:
+        return None
+    text = "".join(_text_of(segments[0]))
+    return language.lower().replace("_", "-"), " ".join(text.split())
+
+
+def _text_of(element: ElementTree.Element) -> Iterator[str]:
+    if _tag(element) not in _CODES:
+        yield element.text or ""
+        for child in element:
+            yield from _text_of(child)
+            yield child.tail or ""
+
+
+# -- encodings -----------------------------------------------------------------------------------------------
+
+
+def _decoded(stream: io.BufferedReader, label: str) -> Iterator[str]:
+    """Yield lines of text without their ends."""
+    head = stream.peek(_HEAD)
+    content: list[bytes] = []
+
+    def whole() -> bytes:
+        content.append(stream.read())
+        return content[0]
+
+    encoding = _encoding(head, whole, label)
+    binary = io.BufferedReader(io.BytesIO(content[0])) if content else stream  # type: ignore[arg-type]
+    newline = "\r" if _ends_with_returns(head) else "\n"
+    number = 0
+    try:
+        with io.TextIOWrapper(binary, encoding=encoding, newline=newline) as text:
+            for line in text:
+                number += 1
+                if "\0" in line:
+                    raise _with_nul(f"{label}, line {number:,}")
+                yield line.removesuffix(newline).removesuffix("\r").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        lines_before = number + error.object.count(b"\n", 0, error.start)
+        raise _undecodable(f"{label}, line {lines_before + 1:,}", error) from error
+    except UnicodeError as error:  # UTF-16 that lacks its mark, in the words of the codec
+        raise BadInput(f"{label}, line {number + 1:,}: {error}") from error
+
+
+def _ends_with_returns(head: bytes) -> bool:
+    """Return True for the line ends of old Macs, a carriage return alone."""
+    return b"\n" not in head and b"\r" in head and b"\0" not in head
+
+
+def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
+    """Return the encoding that the first bytes name; UTF-16 without a mark is told by its NULs.
+
+    Raises:
+        BadInput: it is no text, or UTF-16 that was once read as another encoding.
+    """
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    if b"\0" not in head:
+        return "utf-8"
+    # Letters below U+0100 have a NUL in their two bytes, always on the same side. UTF-16 that was converted
+    # from a wrong encoding has NULs on both, since each letter beyond ASCII took one byte more, or the two
+    # letters of its mark.
+    content = whole()
+    at_even = content[0::2].count(0)
+    at_odd = content[1::2].count(0)
+    converted = content.startswith(("ÿþ".encode(), "þÿ".encode()))
+    if len(content) % 2 or converted or min(at_even, at_odd) or max(at_even, at_odd) < len(content) // 8:
+        raise _with_nul(label)
+    return "utf-16-le" if at_odd else "utf-16-be"
+
+
+def _with_nul(place: str) -> BadInput:
+    return BadInput(
+        f"{place} has NUL characters. It is no text, or a UTF-16 file that was converted as if it were in "
+        "another encoding: take the file as it first was, which is read as it is"
+    )
+
+
+def _undecodable(place: str, error: UnicodeDecodeError) -> BadInput:
+    """Say how a line that is not UTF-8 reads in other encodings, for the reader to choose."""
+    byte = f"byte 0x{error.object[error.start]:02x}"
+    if error.encoding.startswith(("utf-16", "utf-32")):
+        return BadInput(
+            f"{place}: {byte} is not {error.encoding.upper()} ({error.reason}); get the file again"
+        )
+    first = error.object.rfind(b"\n", 0, error.start) + 1
+    last = error.object.find(b"\n", error.start)
+    line = error.object[first : last if last >= 0 else None]
+    shown: dict[str, str] = {}
+    beyond_ascii = sum(byte >= 0x80 for byte in line)
+    orders = (_OF_TWO_BYTES, _OF_ONE_BYTE) if beyond_ascii > len(line) / 2 else (_OF_ONE_BYTE, _OF_TWO_BYTES)
+    for encoding in chain(*orders):
+        text = _as_read(line, error.start - first, encoding)
+        if text is not None:
+            shown.setdefault(text, encoding)
+    if not shown:
+        return BadInput(
+            f"{place}: {byte} is not UTF-8, nor is the line text in a usual encoding; get the file again"
+        )
+    readings = ", ".join(f"{text!r} as {encoding}" for text, encoding in list(shown.items())[:_READINGS])
+    return BadInput(
+        f"{place}: {byte} is not UTF-8. The line reads {readings}. Convert the file from the encoding in "
+        "which it reads right, with `iconv -f ENCODING -t utf-8`"
+    )
+
+
+def _as_read(line: bytes, place: int, encoding: str) -> str | None:
+    """Return what is around a place of a line, in an encoding; None where it is no text in it."""
+    try:
+        text = line.decode(encoding).strip()
+        before = len(line[:place].decode(encoding, errors="ignore"))
+    except UnicodeDecodeError:
+        return None
+    if any(unicodedata.category(sign) in ("Cc", "Cn", "Co") for sign in text if sign != "\t"):
+        return None
+    first = max(0, before - _SHOWN // 2)
+    return text[first : first + _SHOWN]
