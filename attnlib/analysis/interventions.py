@@ -136,6 +136,19 @@ class Donors:
             return self.partner, own_position
         return self.across_sample, self.across_position
 
+    def taken(
+        self, values: Float[Tensor, "samples length *rest"], way: Way, part: str
+    ) -> Float[Tensor, "samples length *rest"]:
+        """Return what each place takes from elsewhere.
+
+        Args:
+            values: what every place has of the part.
+            way: "exchange" or "resample".
+            part: one of :data:`MOVED_PARTS`, which says where it comes from.
+        """
+        sample, position = self.places(way, part)
+        return values[sample.to(values.device), position.to(values.device)]
+
 
 # One side of an attention.
 
@@ -187,8 +200,7 @@ class _Side:
         vectors = self.parts[STATE]  # (samples, length, heads, head_width)
         if way is not None:
             own = self.parts[part]
-            sample, position = self.donors.places(way, part)
-            other = own[sample.to(own.device), position.to(own.device)]
+            other = self.donors.taken(own, way, part)
             vectors = other if part == STATE else vectors - own + other
         vectors = vectors.transpose(1, 2)
         if self.rotation is not None:
