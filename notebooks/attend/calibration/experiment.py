@@ -187,9 +187,8 @@ class Config(SuiteConfig):
     cells_on: tuple[Task, ...] = CELL_TASKS  #: the tasks on which they are
     #: tasks without AO: it does not learn what no position alone decides, and only learned networks count
     needs_memory: tuple[Task, ...] = (*DIAL[1:], "reversal", "scan", "scan_extended")
-    samples: Positive = (
-        200  #: held-out samples of each network in whose forward pass parts are replaced, at most
-    )
+    #: held-out samples of each network in whose forward pass parts are replaced, at most
+    samples: Positive = 200
     #: held-out sentences that each translator writes, which tell whether it counts
     translated: Positive = 200
 
@@ -244,7 +243,7 @@ DIFFERENCES = {
     "own_minus_substitution": ("own", "substitution"),
 }
 RESAMPLES = 2000
-FEWEST_FAMILIES = 3  # of which an interval over families is made
+FEWEST = 3  # networks, and families where these are resampled: fewer say nothing of others
 DOES_WELL = 0.7  # a rank correlation that ties half of the variance of ranks
 
 
@@ -275,7 +274,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         **calibrated(measured, by="family"),
         "dial": {"networks": len(along_dial)} | calibrated(along_dial, by="task", nested=False),
         "by_family": {row["family"]: row for row in by_family},
-        "families_where_none_does_well": sum(not row["does_well"] for row in by_family),
+        "families_where_none_does_well": _none_does_well(by_family),
     }
     return values, {"points": rows, "families": by_family}
 
@@ -359,7 +358,7 @@ def _ranks(values: Float[np.ndarray, "network ..."], part_axis: int) -> Float[np
 
 
 def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> dict:
-    """Statistics with their intervals, nested by the names of their axes.
+    """Statistics with their intervals, nested by the names of their axes; of too few, no numbers.
 
     Args:
         measured: networks that count.
@@ -375,20 +374,15 @@ def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> 
         "missed": (WAYS, SIDES, OUTCOMES),
         "ways": (SIDES, OUTCOMES, PART_NAMES[1:]),
     }
-    if len(measured) < 2:
-        return {name: _named(of_axes, None, None, len(measured)) for name, of_axes in axes.items()}
-    table = Table.of(measured)
-    value = _with_differences(statistics(table))
     groups: dict[str, list[int]] = {}
     for place, (columns, _) in enumerate(measured):
         groups.setdefault(columns[by], []).append(place)
-    bounds = None
-    if len(measured) > 2 and (not nested or len(groups) >= FEWEST_FAMILIES):
-        bounds = _bounds(table, [np.array(members) for members in groups.values()], nested=nested)
-    found = {}
-    for name, of_axes in axes.items():
-        found[name] = _named(of_axes, value[name], bounds[name] if bounds else None, len(measured))
-    return found
+    if len(measured) < FEWEST or (nested and len(groups) < FEWEST):
+        return {name: _named(of_axes, None, None, len(measured)) for name, of_axes in axes.items()}
+    table = Table.of(measured)
+    value = _with_differences(statistics(table))
+    bounds = _bounds(table, [np.array(members) for members in groups.values()], nested=nested)
+    return {name: _named(of_axes, value[name], bounds[name], len(measured)) for name, of_axes in axes.items()}
 
 
 def _with_differences(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -434,12 +428,21 @@ def _named(axes: Sequence[Sequence[str]], value: np.ndarray | None, bounds: np.n
             its_bounds = None if bounds is None else bounds[:, place]
             inner[name] = _named(axes[1:], of_name, its_bounds, n)
         return inner
-    low, high = (None, None) if bounds is None else map(_number, bounds)
-    return interval(None if value is None else _number(value), low, high, n)
+    if value is None or bounds is None:
+        return interval(None, None, None, n)
+    low, high = map(_number, bounds)
+    return interval(_number(value), low, high, n)
 
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def _none_does_well(by_family: Sequence[Mapping]) -> int | None:
+    """How many families there are in which no attribution does well; None of too few families."""
+    if len(by_family) < FEWEST:
+        return None
+    return sum(not row["does_well"] for row in by_family)
 
 
 def _by_family(measured: Sequence[Network]) -> list[dict]:
