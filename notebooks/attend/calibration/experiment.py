@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -243,6 +243,7 @@ DIFFERENCES = {
     "own_minus_substitution": ("own", "substitution"),
 }
 RESAMPLES = 2000
+AT_ONCE = 200  # resamples that are held in memory together
 FEWEST = 3  # networks, and families where these are resampled: fewer say nothing of others
 DOES_WELL = 0.7  # a rank correlation that ties half of the variance of ranks
 
@@ -264,7 +265,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         learned = has_learned(name, calibration["quality"]["token_accuracy"], counting)
         columns = name | {"kind": kind(name), "family": family(name["task"]), "learned": learned}
         rows += _rows(columns, calibration)
-        if learned:
+        if learned and _is_defined(calibration):
             measured.append((columns, calibration))
     along_dial = [(name, found) for name, found in measured if name["task"] in DIAL and name["kind"] == "AED"]
     by_family = list(_by_family(measured))
@@ -277,6 +278,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "families_where_none_does_well": _none_does_well(by_family),
     }
     return values, {"points": rows, "families": by_family}
+
+
+def _is_defined(calibration: Mapping) -> bool:
+    """Shares do not exist where scores do not vary."""
+    table = Table.of([({}, calibration)])
+    return bool(np.isfinite(table.attributions).all() and np.isfinite(table.effects).all())
 
 
 def _rows(columns: Mapping, calibration: Mapping) -> list[dict]:
@@ -310,9 +317,6 @@ class Table:
     def __len__(self) -> int:
         return len(self.attributions)
 
-    def of_networks(self, chosen: Int[np.ndarray, " chosen"]) -> "Table":
-        return Table(self.attributions[chosen], self.effects[chosen])
-
 
 def _array(nested: Mapping, *axes: Sequence[str]) -> Float[np.ndarray, "..."]:
     """Numbers of a nested mapping, in the order of these names."""
@@ -321,40 +325,57 @@ def _array(nested: Mapping, *axes: Sequence[str]) -> Float[np.ndarray, "..."]:
     return np.stack([_array(nested[name], *axes[1:]) for name in axes[0]])
 
 
-def statistics(table: Table) -> dict[str, Float[np.ndarray, "..."]]:
-    """Rank correlations and hit rates of several networks, as arrays by name.
+Counts = Float[np.ndarray, "resample network"]  # how often each network is in a resample
 
-    ``rank`` has the axes way, side, outcome, set of parts, attribution; ``hits`` the same but for the parts;
-    ``missed`` way, side, outcome; ``ways``, the correlation between effects of both ways, side, outcome, and
-    one of the parts whose donors differ.
+
+def statistics(table: Table, counts: Counts) -> dict[str, Float[np.ndarray, "resample ..."]]:
+    """Rank correlations and hit rates in each resample of the networks, as arrays by name.
+
+    ``rank`` has the axes resample, way, side, outcome, set of parts, attribution; ``hits`` has these without
+    the parts; ``missed`` resample, way, side, outcome. ``ways``, the correlation of effects of both ways, has
+    resample, side, outcome, and the parts whose donors differ.
     """
     ranks, ways = [], []
     for parts in ([0], [1], [2], [0, 1, 2]):
-        shares = _ranks(table.attributions[:, :, parts], part_axis=2)  # (point, side, attribution)
-        effects = _ranks(table.effects[:, :, :, parts], part_axis=3)  # (point, way, side, outcome)
-        ranks.append(np.einsum("psa,pwso->wsoa", shares, effects))
-        ways.append((effects[:, 0] * effects[:, 1]).sum(0))  # (side, outcome)
+        shares = _ranks(np.moveaxis(table.attributions[:, :, parts], 2, 1), counts)
+        effects = _ranks(np.moveaxis(table.effects[:, :, :, parts], 3, 1), counts)
+        ranks.append(np.einsum("rpsa,rpwso->rwsoa", shares, effects))
+        ways.append((effects[:, :, 0] * effects[:, :, 1]).sum(1))  # (resample, side, outcome)
     named = table.attributions.argmax(2)  # (network, side, attribution)
     largest = table.effects.argmax(3)  # (network, way, side, outcome)
     hits = largest[..., None] == named[:, None, :, None, :]  # (network, way, side, outcome, attribution)
+    weights = counts / counts.sum(1, keepdims=True)  # (resample, network)
     return {
-        "rank": np.stack(ranks, axis=3),
-        "hits": hits.mean(0),
-        "missed": (~hits.any(-1)).mean(0),
-        "ways": np.stack(ways[1:3], axis=2),
+        "rank": np.stack(ranks, axis=4),
+        "hits": np.tensordot(weights, hits, axes=1),
+        "missed": np.tensordot(weights, ~hits.any(-1), axes=1),
+        "ways": np.stack(ways[1:3], axis=3),
     }
 
 
-def _ranks(values: Float[np.ndarray, "network ..."], part_axis: int) -> Float[np.ndarray, "point ..."]:
-    """Ranks over networks and parts, centred and of length one: their product is Spearman's correlation."""
-    from scipy.stats import rankdata
+def _ranks(
+    values: Float[np.ndarray, "network part *columns"], counts: Counts
+) -> Float[np.ndarray, "resample point *columns"]:
+    """Ranks over networks and parts, such that the product of two columns sums to Spearman's correlation.
 
-    by_point = np.moveaxis(values, part_axis, 1)  # (network, part, …)
-    points = by_point.reshape(-1, *by_point.shape[2:])  # (point, …)
-    ranks = rankdata(points, axis=0)
-    centred = ranks - ranks.mean(0)
-    length = np.sqrt((centred**2).sum(0))
-    return centred / np.where(length > 0, length, np.nan)
+    A point that is drawn several times is as many ties, which share their mean rank.
+    """
+    networks, parts, *columns = values.shape
+    points = values.reshape(networks * parts, -1)  # (point, column)
+    often = counts.repeat(parts, axis=1)  # (resample, point)
+    ranks = np.empty((len(often), *points.shape))
+    for column, numbers in enumerate(points.T):
+        order = numbers.argsort(kind="stable")
+        ordered = numbers[order]
+        first, last = ordered.searchsorted(ordered, "left"), ordered.searchsorted(ordered, "right") - 1
+        up_to = often[:, order].cumsum(1)  # (resample, point): draws at this place of the order or before
+        smaller = up_to[:, first] - often[:, order[first]]
+        ranks[:, order, column] = (smaller + 1 + up_to[:, last]) / 2
+    mean = (often[..., None] * ranks).sum(1, keepdims=True) / often.sum(1)[:, None, None]
+    centred = np.sqrt(often)[..., None] * (ranks - mean)  # (resample, point, column)
+    length = np.sqrt((centred**2).sum(1, keepdims=True))
+    unit = centred / np.where(length > 0, length, np.nan)
+    return unit.reshape(*unit.shape[:2], *columns)
 
 
 def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> dict:
@@ -380,9 +401,10 @@ def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> 
     if len(measured) < FEWEST or (nested and len(groups) < FEWEST):
         return {name: _named(of_axes, None, None, len(measured)) for name, of_axes in axes.items()}
     table = Table.of(measured)
-    value = _with_differences(statistics(table))
+    once = np.ones((1, len(table)))
+    value = _with_differences(statistics(table, once))
     bounds = _bounds(table, [np.array(members) for members in groups.values()], nested=nested)
-    return {name: _named(of_axes, value[name], bounds[name], len(measured)) for name, of_axes in axes.items()}
+    return {name: _named(of_axes, value[name][0], bounds[name], len(table)) for name, of_axes in axes.items()}
 
 
 def _with_differences(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -397,7 +419,7 @@ def _with_differences(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return found | {
         "differences": differences["rank"],
         "hit_differences": differences["hits"],
-        "fades": found["rank"][:, :, :1] - found["rank"][:, :, 1:],
+        "fades": found["rank"][:, :, :, :1] - found["rank"][:, :, :, 1:],  # axis 3 is the outcome
     }
 
 
@@ -405,11 +427,12 @@ def _bounds(table: Table, groups: Sequence[np.ndarray], *, nested: bool) -> dict
     """Both ends of the percentile interval of each statistic, along the first axis."""
     generator = np.random.default_rng(BOOTSTRAP_SEED)
     drawn: dict[str, list[np.ndarray]] = {}
-    for _ in range(RESAMPLES):
-        sample = table.of_networks(drawn_rows(groups, generator, nested=nested))
-        for name, statistic in _with_differences(statistics(sample)).items():
+    for _ in range(0, RESAMPLES, AT_ONCE):
+        samples = [drawn_rows(groups, generator, nested=nested) for _ in range(AT_ONCE)]
+        counts = np.stack([np.bincount(sample, minlength=len(table)) for sample in samples]).astype(float)
+        for name, statistic in _with_differences(statistics(table, counts)).items():
             drawn.setdefault(name, []).append(statistic)
-    return {name: _quantiles(np.stack(statistic)) for name, statistic in drawn.items()}
+    return {name: _quantiles(np.concatenate(statistic)) for name, statistic in drawn.items()}
 
 
 def _quantiles(drawn: Float[np.ndarray, "resample ..."]) -> Float[np.ndarray, "2 ..."]:
@@ -457,9 +480,9 @@ def _by_family(measured: Sequence[Network]) -> list[dict]:
     rows = []
     exchange, both, attention = WAYS.index("exchange"), SIDES.index("both"), OUTCOMES.index("attention")
     for name, members in families.items():
-        found = statistics(Table.of(members))
-        rank = found["rank"][exchange, both, attention, SETS.index(EVERY)]  # (attribution,)
-        hits = found["hits"][exchange, both, attention]  # (attribution,)
+        found = statistics(Table.of(members), np.ones((1, len(members))))
+        rank = found["rank"][0, exchange, both, attention, SETS.index(EVERY)]  # (attribution,)
+        hits = found["hits"][0, exchange, both, attention]  # (attribution,)
         row = {"family": name, "networks": len(members)}
         row |= {f"{attribution}_rank": float(rank[place]) for place, attribution in enumerate(ATTRIBUTIONS)}
         row |= {

@@ -156,25 +156,30 @@ def table(*found):
     return Table.of([({}, network) for network in found])
 
 
+def once(*found):
+    """Statistics of networks that are each taken once."""
+    return {name: values[0] for name, values in statistics(table(*found), np.ones((1, len(found)))).items()}
+
+
 def of(values, way="exchange", side="both", outcome="attention"):
     """Numbers at one way, side and outcome."""
     return values[WAYS.index(way), SIDES.index(side), OUTCOMES.index(outcome)]
 
 
 def test_hits_count_the_networks_whose_most_effective_part_is_named():
-    hits = of(statistics(table(*NETWORKS))["hits"])
+    hits = of(once(*NETWORKS)["hits"])
     by_name = dict(zip(ATTRIBUTIONS, hits.tolist(), strict=True))
     assert by_name["own"] == pytest.approx(1 / 3)
     assert by_name["split"] == pytest.approx(2 / 3)
 
 
 def test_a_network_is_missed_if_no_attribution_names_its_most_effective_part():
-    assert of(statistics(table(*NETWORKS))["missed"]) == pytest.approx(1 / 3)  # the third
+    assert of(once(*NETWORKS)["missed"]) == pytest.approx(1 / 3)  # the third
 
 
 def test_ranks_within_a_part_are_over_networks():
     # Temporal parts: own terms 0.6, 0.5, 0.4 fall as effects 0.8, 0.5, 0.3 do; split shares do not.
-    rank = of(statistics(table(*NETWORKS))["rank"])
+    rank = of(once(*NETWORKS)["rank"])
     temporal = dict(zip(ATTRIBUTIONS, rank[0].tolist(), strict=True))
     assert temporal["own"] == pytest.approx(1)
     assert temporal["split"] == pytest.approx(-0.5)  # ranks (2, 1, 3) and (3, 2, 1): 1 − 6 · 6 / 24
@@ -185,8 +190,19 @@ def test_ranks_over_every_part_take_each_part_of_each_network_as_a_point():
     points = [(0.5, 0.8), (0.2, 0.1), (0.3, 0.4), (0.4, 0.5), (0.1, 0.2), (0.5, 0.9)]
     from scipy.stats import spearmanr
 
-    rank = of(statistics(table(*NETWORKS[:2]))["rank"])[3, ATTRIBUTIONS.index("split")]
+    rank = of(once(*NETWORKS[:2])["rank"])[3, ATTRIBUTIONS.index("split")]
     assert rank == pytest.approx(spearmanr(points).statistic)
+
+
+def test_a_network_drawn_twice_counts_as_two_that_are_alike():
+    twice = statistics(table(*NETWORKS), np.array([[2.0, 0, 1]]))
+    listed = once(NETWORKS[0], NETWORKS[0], NETWORKS[2])
+    for name, values in twice.items():
+        np.testing.assert_allclose(values[0], listed[name])
+
+
+def test_shares_that_are_the_same_everywhere_have_no_rank_correlation():
+    assert np.isnan(of(once(*NETWORKS)["rank"])[3, ATTRIBUTIONS.index("substitution")])  # all zero
 
 
 def test_the_gain_of_split_shares_is_the_difference_of_both_ranks():
