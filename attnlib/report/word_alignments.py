@@ -36,7 +36,7 @@ from attnlib.alignment.score_table import (
 )
 from attnlib.alignment.scores import LinkSums
 from attnlib.analysis.stream import Stream
-from attnlib.arrays import several
+from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.report.attended_pairs import CheckpointPasses, Passes, StreamPasses, WordPair
 from attnlib.report.contents import Name, id_as_word
@@ -162,7 +162,7 @@ def _passes_of(
             )
         special = options.get("special", ())
         if not isinstance(special, Mapping):
-            special = dict.fromkeys(SIDES, several(special))
+            special = dict.fromkeys(SIDES, as_tuple(special))
         name: Name = options.get("name") or id_as_word
         return StreamPasses(stream=model, name=name, special=special), {}
     if source is None:

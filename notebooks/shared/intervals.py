@@ -97,15 +97,20 @@ def hierarchical_bootstrap(
         shapes = {name: group.shape for name, group in arrays.items()}
         raise BadInput(f"Groups of shapes {shapes}: expected at least one, and rows of one width.")
 
-    def draw() -> np.ndarray:
-        chosen = [rows[i] for i in generator.integers(len(rows), size=len(rows))] if nested else rows
-        return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in chosen])
-
-    drawn = np.array([statistic(draw()) for _ in range(resamples)], dtype=np.float64)
+    samples = (drawn_rows(rows, generator, nested=nested) for _ in range(resamples))
+    drawn = np.array([statistic(sample) for sample in samples], dtype=np.float64)
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, TAILS) if len(drawn) else (math.nan, math.nan)
     everything = np.concatenate(rows)
     return interval(float(statistic(everything)), float(low), float(high), len(everything))
+
+
+def drawn_rows(
+    groups: Sequence[np.ndarray], generator: np.random.Generator, *, nested: bool = True
+) -> np.ndarray:
+    """One sample of :func:`hierarchical_bootstrap`: as many groups with replacement, then rows of each."""
+    chosen = [groups[i] for i in generator.integers(len(groups), size=len(groups))] if nested else groups
+    return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in chosen])
 
 
 def jackknife_interval(units: Sequence, statistic: Callable[[Sequence], float]) -> Interval:

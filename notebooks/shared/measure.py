@@ -301,9 +301,18 @@ def _batch(model: EncoderDecoder, trace: Trace, fitted: Fitted, draw: torch.Gene
 
 def attend(model: EncoderDecoder, trace: Trace, states: dict[str, States]) -> Run:
     """Attention of these queries and keys, and the words written from the states as they were."""
+    attention, logits = attend_and_read(model, trace, states)
+    return attention, logits.argmax(-1)
+
+
+def attend_and_read(
+    model: EncoderDecoder, trace: Trace, states: dict[str, States]
+) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target words"]]:
+    """Attention of these queries and keys, and the logits that are read from the states as they were."""
     attention = masked_softmax(dot_scores(states["decoder"], states["encoder"]), trace.source_mask)
-    context = attention @ trace.encoder_states
-    return attention, model.readout(torch.cat([trace.decoder_states, context], dim=-1)).argmax(-1)
+    context = attention @ trace.encoder_states  # (batch, target, width)
+    features = torch.cat([trace.decoder_states, context], dim=-1)  # (batch, target, 2 width)
+    return attention, model.readout(features)
 
 
 def exchanged(parts: Parts, draw: torch.Generator) -> dict[str, States]:

@@ -1,6 +1,7 @@
 """The task suite, from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from notebooks.shared.measure import measure_alignment_terms
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan", "multi30k_en_fr")
 TRANSLATIONS = ("multi30k_en_fr", "multi30k_en_de", "tatoeba_en_fr")
 FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
+CELL_TASKS = (
+    "one_to_one",
+    "reversal",
+    "reordering_50",
+    "scan",
+)  # on which cells other than the GRU are trained
 PAPER_TASKS = ("one_to_one", "permutation", "reversal", *DIAL, "scan", "scan_extended", *TRANSLATIONS)
 
 
@@ -94,6 +101,16 @@ def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     changes = {"embedding_scale": config.embedding_scale} if hasattr(config, "embedding_scale") else {}
     kinds = product(config.task, config.architecture, config.cell)
     specs = (spec for *kind, cell in kinds for spec in each_planned(config, *kind, cell=cell, **changes))
+    return tuple(dict.fromkeys(specs))
+
+
+def model_specs_and_cells(config: SuiteConfig) -> tuple[ModelSpec, ...]:
+    """The same, and recurrent networks of ``config.more_cells`` on the tasks ``config.cells_on``."""
+    specs = model_specs(config)
+    if config.source is None:
+        specs += model_specs(
+            replace(config, task=config.cells_on, architecture=("AED",), cell=config.more_cells)
+        )
     return tuple(dict.fromkeys(specs))
 
 

@@ -1,6 +1,5 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-from dataclasses import replace
 from operator import itemgetter
 
 from attnlib.decomposition.components import PART_NAMES
@@ -14,7 +13,16 @@ from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, family, model_specs, outcomes
+from notebooks.shared.suite import (
+    CELL_TASKS,
+    DIAL,
+    PAPER_TASKS,
+    SuiteConfig,
+    family,
+    model_specs,
+    model_specs_and_cells,
+    outcomes,
+)
 from notebooks.shared.summaries import summarised
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
@@ -26,7 +34,6 @@ SPLIT = tuple(f"{part}_split" for part in PART_NAMES)
 FURTHER = (*SPLIT, "temporal_any", "input_any", "input_delta_own", "temporal_input_delta", *EFFECTS[:3])
 SIDES = tuple(f"{side}_{part}" for side in ("query", "keys") for part in PART_NAMES)
 ALONG_DIAL = (*FURTHER, *SIDES, "temporal_query_minus_keys")
-CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
 class Config(SuiteConfig):
@@ -65,11 +72,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def terms_of(config: Config) -> tuple[Measurement, ...]:
-    specs = model_specs(config)
-    if config.source is None:  # further cells on their tasks
-        others = replace(config, task=config.cells_on, architecture=("AED",), cell=config.more_cells)
-        specs += model_specs(others)
-    return measurements_of(dict.fromkeys(specs), measure_alignment_terms, fit_samples=config.fit_samples)
+    specs = model_specs_and_cells(config)
+    return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
 
 
 def exchanges_of(config: Config) -> tuple[Measurement, ...]:

@@ -181,6 +181,26 @@ def test_positions_of_a_sample_are_put_into_another_order():
         assert sorted(donors.within[sample][valid].tolist()) == list(range(int(valid.sum())))
 
 
+@pytest.mark.parametrize(
+    ("way", "part", "places"),
+    [
+        ("exchange", "residual", "partner"),
+        ("resample", "residual", "across"),
+        ("exchange", "temporal", "within"),
+    ],
+)
+def test_values_are_taken_from_the_donors_of_their_part(way, part, places):
+    _, donors = drawn([3, 1, 2])
+    values = torch.arange(9).view(3, 3, 1)  # sample · 3 + position
+    own_sample = torch.arange(3)[:, None]
+    expected = {
+        "partner": 3 * donors.partner + torch.arange(3),
+        "across": 3 * donors.across_sample + donors.across_position,
+        "within": 3 * own_sample + donors.within,
+    }
+    assert torch.equal(donors.origin(way, part).of(values)[..., 0], expected[places])
+
+
 # Sums, and the analysis.
 
 
