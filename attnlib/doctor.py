@@ -1,4 +1,4 @@
-"""``attnlib doctor``: which parts of library and book can work here, and how to get what is missing."""
+"""The command ``attnlib doctor``: which parts of library and book work here, and how to get the others."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,27 @@ from importlib.util import find_spec
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that can be missing."""
+    """A part of library or book, and what is missing for it.
+
+    Attributes:
+        name: of the part.
+        purpose: what the part is needed for.
+        missing: what is missing, in words; empty if nothing is.
+        remedy: how to get what is missing, a command or a sentence.
+
+    Example:
+        >>> Finding("plots", "pictures", "pandas", "pip install pandas").line
+        'plots: missing pandas, needed for pictures: pip install pandas'
+    """
 
     name: str
-    purpose: str  #: what it is needed for
-    missing: str  #: what is missing, in words; empty where all is there
-    remedy: str = ""  #: a command, or a sentence
+    purpose: str
+    missing: str
+    remedy: str = ""
 
     @property
     def line(self) -> str:
-        """The finding in a line.
-
-        >>> Finding("plots", "pictures", "pandas", "pip install pandas").line
-        'plots: missing pandas, needed for pictures: pip install pandas'
-        """
+        """The finding in a line."""
         if not self.missing:
             return f"{self.name}: all there, for {self.purpose}"
         return f"{self.name}: missing {self.missing}, needed for {self.purpose}: {self.remedy}"
@@ -37,7 +44,15 @@ _EXTRAS = {
 
 
 def findings_of_library() -> list[Finding]:
-    """Look for the packages of each extra, without importing any."""
+    """Look for the packages of each extra, without importing any.
+
+    Returns:
+        A finding for the library, and one for each extra.
+
+    Example:
+        >>> [finding.name for finding in findings_of_library()]
+        ['attnlib', 'extra hf', 'extra plots', 'extra fast', 'extra text']
+    """
     findings = [Finding("attnlib", f"the library, version {_version()}", "")]
     for extra, (purpose, modules) in _EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
@@ -54,7 +69,18 @@ def _version() -> str:
 
 
 def doctor_command(others: Iterable[Finding] = ()) -> None:
-    """Print a line for each finding of the library and of what builds on it."""
+    """Print a line for each finding of the library and of what builds on it, and how many are incomplete.
+
+    Args:
+        others: findings of what builds on the library.
+
+    Example:
+        >>> doctor_command([Finding("fonts", "pictures", "Inter", "install it")])  # doctest: +ELLIPSIS
+        attnlib: all there, for the library, version ...
+        extra hf: ...
+        fonts: missing Inter, needed for pictures: install it
+        ... of 6 are not complete
+    """
     findings = [*findings_of_library(), *others]
     for finding in findings:
         print(finding.line)

@@ -12,7 +12,7 @@ source and as target, its first side is the source and its second the target. ``
 ``Books.zip#Books.de-en.de``  a file of an archive
 ============================  ==============================================
 
-What cannot be read is refused, and never guessed: an encoding is nowhere taken for another one.
+A file that cannot be read is refused, and nothing is guessed: no encoding is ever taken for another one.
 """
 
 import bz2
@@ -84,7 +84,16 @@ _CODES = {"bpt", "ept", "ph", "it", "ut"}  # elements of a segment that hold a p
 
 @dataclass(frozen=True)
 class Location:
-    """A file, and the part of it that is meant, if one was named."""
+    """A file, and the part of it that is meant, if one was named.
+
+    Attributes:
+        path: of the file.
+        part: a column, a language or a file of an archive; None for the whole file.
+
+    Example:
+        >>> print(Location(Path("pairs.tsv"), "2"))
+        pairs.tsv#2
+    """
 
     path: Path
     part: str | None = None
@@ -93,8 +102,15 @@ class Location:
     def of(cls, path: str | Path) -> "Location":
         """Read ``PATH`` or ``PATH#PART``; a file whose name has a ``#`` itself is that file.
 
-        >>> Location.of("pairs.tsv#2").part
-        '2'
+        Args:
+            path: of a file, with or without a part.
+
+        Returns:
+            The file and the part.
+
+        Example:
+            >>> Location.of("pairs.tsv#2").part
+            '2'
         """
         whole = Path(path)
         before, mark, part = whole.name.rpartition("#")
@@ -114,15 +130,28 @@ def _exists(path: Path) -> bool:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a text file, or of the named part of one, without their ends.
+    r"""Yield the lines of a text file, or of the named part of one, without their ends.
 
     Only a newline ends a line: ``str.splitlines`` also splits at the odd U+2028 inside a sentence, and the
     lines of two parallel files would no longer correspond.
 
+    Args:
+        path: of a file, or of a part of one, as in ``"pairs.tsv#2"``.
+
+    Returns:
+        An iterator over the lines, which are read as needed.
+
     Raises:
         DataUnavailable: the file cannot be opened.
         CorruptFile: a packed file is cut off or broken.
-        BadInput: it is no text, is in another encoding, or has several sides, and none is named.
+        BadInput: it is not a text, is in another encoding, or has several sides, and none is named.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "pairs.tsv"
+        >>> _ = path.write_text("one\tun\ntwo\tdeux\n")
+        >>> list(read_lines(f"{path}#2"))
+        ['un', 'deux']
     """
     return _side(Location.of(path), None)
 
@@ -130,14 +159,30 @@ def read_lines(path: str | Path) -> Iterator[str]:
 def read_pairs(
     source: str | Path, target: str | Path | None = None
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Yield line after line of two files that are translations of each other, or of both sides of one file.
+    r"""Yield line after line of two files that are translations of each other, or of both sides of one file.
 
     A side that ends before the other is None from there on; without ``target`` the second is always None. A
     row of a table that lacks a column is empty there, so that rows stay together.
 
+    Args:
+        source: path of a file, or of a part of one.
+        target: path of its translations, likewise; the path of the source again for a file with both sides.
+
+    Returns:
+        An iterator over pairs of a source and a target, which are read as needed.
+
     Raises:
-        DataUnavailable, CorruptFile, BadInput: as :func:`read_lines`; one side of a file is named without the
-        other.
+        DataUnavailable: a file cannot be opened.
+        CorruptFile: a packed file is cut off or broken.
+        BadInput: a file cannot be read, as in :func:`read_lines`, or one side of a file is named without the
+            other.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "pairs.tsv"
+        >>> _ = path.write_text("one\tun\ntwo\tdeux\n")
+        >>> list(read_pairs(path, path))
+        [('one', 'un'), ('two', 'deux')]
     """
     first = Location.of(source)
     if target is None:
@@ -163,9 +208,23 @@ def _same_file(first: Path, second: Path) -> bool:
 def read_bytes(path: str | Path) -> bytes:
     """Return the content of a file, unpacked if it is packed.
 
+    Args:
+        path: of the file.
+
+    Returns:
+        The bytes of the unpacked file.
+
     Raises:
         DataUnavailable: the file cannot be read.
         CorruptFile: it is packed, and cut off or broken.
+        BadInput: it is packed or stored in a way that cannot be read here.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "text.gz"
+        >>> _ = path.write_bytes(gzip.compress(b"one"))
+        >>> read_bytes(path)
+        b'one'
     """
     with _opened(Path(path)) as stream, _whole(Path(path), stream):
         return stream.read()
@@ -174,8 +233,19 @@ def read_bytes(path: str | Path) -> bytes:
 def decode(content: bytes, path: str | Path) -> str:
     """Return a file's content as text, without its byte-order mark.
 
+    Args:
+        content: of the file, unpacked.
+        path: of the file, for messages.
+
+    Returns:
+        The text, with the ends of its lines as they are.
+
     Raises:
-        BadInput: it is no text, or is in an encoding that nothing in it names.
+        BadInput: it is not a text, or is in an encoding that nothing in it names.
+
+    Example:
+        >>> decode("né".encode("utf-16"), "text.txt")
+        'né'
     """
     encoding = _encoding(content, lambda: content, str(path))
     try:
@@ -186,10 +256,23 @@ def decode(content: bytes, path: str | Path) -> str:
 
 
 def checksum(path: str | Path) -> str:
-    """Return the sha256 of a file as it lies on disk; a part has that of its file.
+    """Return the SHA-256 of a file as it lies on disk; a part has that of its file.
+
+    Args:
+        path: of a file, or of a part of one.
+
+    Returns:
+        64 hexadecimal digits.
 
     Raises:
         DataUnavailable: the file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "text.txt"
+        >>> _ = path.write_text("one")
+        >>> checksum(path)[:12]
+        '7692c3ad3540'
     """
     location = Location.of(path)
     try:
@@ -204,7 +287,7 @@ def checksum(path: str | Path) -> str:
 
 def _unavailable(path: Path, error: Exception) -> DataUnavailable:
     if path.is_dir():
-        return DataUnavailable(f"cannot read {path}: it is no file; check the path")
+        return DataUnavailable(f"cannot read {path}: it is not a file; check the path")
     reason = getattr(error, "strerror", None) or str(error)
     return DataUnavailable(f"cannot read {path}: {reason}; check the path")
 
@@ -213,7 +296,7 @@ def _unavailable(path: Path, error: Exception) -> DataUnavailable:
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file and unpack it, by its first bytes, whatever it is called."""
     if _exists(path) and not path.is_file():  # a folder, or a pipe that never ends
-        raise DataUnavailable(f"cannot read {path}: it is no file; check the path")
+        raise DataUnavailable(f"cannot read {path}: it is not a file; check the path")
     try:
         file = path.open("rb", buffering=0)
     except (OSError, ValueError) as error:
@@ -285,7 +368,7 @@ Members = dict[str, Callable[[], IO[bytes]]]
 
 
 def _members(path: Path, stream: io.BufferedReader, stack: ExitStack) -> Members | None:
-    """Return what opens each text of an archive, sorted by name; None for a file that is no archive."""
+    """Return what opens each text of an archive, sorted by name; None for any other file."""
     head = stream.peek(_HEAD)
     members: Members = {}
     with _whole(path, None, "zip" if head.startswith(_ZIP) else "tar"):
@@ -318,7 +401,7 @@ def _opener(archive: zipfile.ZipFile, name: str) -> Callable[[], IO[bytes]]:
 def _tar_opener(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> Callable[[], IO[bytes]]:
     def opener() -> IO[bytes]:
         file = archive.extractfile(entry)
-        assert file is not None, entry.name  # what is no file was left out
+        assert file is not None, entry.name  # folders and links were left out
         return file
 
     return opener
@@ -387,13 +470,13 @@ def _check_one_side(location: Location) -> None:
     if location.part is not None:
         return
     name = location.path.name
-    several = _ending(name) in (".tmx", ".csv")
-    if not several:
+    has_both_sides = _ending(name) in (".tmx", ".csv")
+    if not has_both_sides:
         with _opened(location.path) as stream, ExitStack() as stack:
             if _members(location.path, stream, stack) is not None:
                 return  # an archive names its files itself
-        several = _are_rows(islice(_side(location, None), _SAMPLE))
-    if several:
+        has_both_sides = _are_rows(islice(_side(location, None), _SAMPLE))
+    if has_both_sides:
         raise BadInput(
             f"{location} has several columns or languages; name one, as in {name}#1 or {name}#en, or give "
             "the file on both sides for its first and second"
@@ -464,7 +547,7 @@ def _segments(side: _Side) -> Iterator[str]:
     """Yield the segments of one language of a translation memory, empty where a unit lacks it.
 
     Raises:
-        BadInput: it is no XML, the language is not in it, or nothing says which of several is meant.
+        BadInput: it is not XML, the language is not in it, or nothing says which of several is meant.
     """
     content = side.stream.read()
     languages = _languages(content, side.label)
@@ -492,9 +575,9 @@ def _language(languages: list[str], side: _Side) -> str:
 
 def _languages(content: bytes, label: str) -> list[str]:
     """Return the languages of a translation memory, that of its sources first."""
-    found: dict[str, None] = {}
+    present: dict[str, None] = {}
     for unit in _units(content, label):
-        found |= dict.fromkeys(unit)
+        present |= dict.fromkeys(unit)
     source = ""
     for _, element in ElementTree.iterparse(io.BytesIO(content), events=("start",)):
         if _tag(element) == "header":
@@ -502,8 +585,8 @@ def _languages(content: bytes, label: str) -> list[str]:
         if _tag(element) == "body":
             break
     main = source.partition("-")[0]
-    others = [language for language in found if language.partition("-")[0] != main]
-    return [language for language in found if language not in others] + others
+    others = [language for language in present if language.partition("-")[0] != main]
+    return [language for language in present if language not in others] + others
 
 
 def _units(content: bytes, label: str) -> Iterator[dict[str, str]]:
@@ -518,7 +601,7 @@ def _units(content: bytes, label: str) -> Iterator[dict[str, str]]:
                 yield dict(filter(None, map(_variant, element)))
                 element.clear()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise BadInput(f"{label} is no translation memory: {error}") from error
+        raise BadInput(f"{label} is not a translation memory: {error}") from error
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -578,10 +661,10 @@ def _ends_with_returns(head: bytes) -> bool:
 
 
 def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
-    """Return the encoding that the first bytes name; UTF-16 without a mark is told by its NULs.
+    """Return the encoding that the first bytes name; UTF-16 without a mark is recognized by its NULs.
 
     Raises:
-        BadInput: it is no text, or UTF-16 that was once read as another encoding.
+        BadInput: it is not a text, or UTF-16 that was once read as another encoding.
     """
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
@@ -602,7 +685,7 @@ def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
 
 def _with_nul(place: str) -> BadInput:
     return BadInput(
-        f"{place} has NUL characters. It is no text, or a UTF-16 file that was converted as if it were in "
+        f"{place} has NUL characters. It is not a text, or a UTF-16 file that was converted as if it were in "
         "another encoding: take the file as it first was, which is read as it is"
     )
 
@@ -636,7 +719,7 @@ def _undecodable(place: str, error: UnicodeDecodeError) -> BadInput:
 
 
 def _as_read(line: bytes, place: int, encoding: str) -> str | None:
-    """Return what is around a place of a line, in an encoding; None where it is no text in it."""
+    """Return what is around a place of a line, in an encoding; None where it cannot be read in it."""
     try:
         text = line.decode(encoding).strip()
         before = len(line[:place].decode(encoding, errors="ignore"))

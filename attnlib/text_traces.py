@@ -1,4 +1,4 @@
-"""What tools of machine translation leave in a text, and how it is taken back.
+"""Traces that tools of machine translation leave in a text, and how to take them back.
 
 Texts that were prepared for training come cut into pieces (``lei@@ sur@@ ely``) or with characters written
 as entities (``we &apos;re``). A word rule, or a tokenizer of plain text, takes both for words.
@@ -15,12 +15,19 @@ _SPACE = "▁"
 
 @dataclass(frozen=True)
 class _Trace:
-    """What a tool leaves in every text that it made, and how to take it back."""
+    """A trace that a tool leaves in every text that it made, and how to take it back.
 
-    what: str  # of many lines, in words
-    sign: re.Pattern[str]  # is in the lines that have it
+    Attributes:
+        what: the trace, in words, as many lines have it.
+        sign: matches somewhere in each line that has the trace.
+        undo: returns a line without the trace.
+        least: share of the lines that must have it; fewer may be meant as they are.
+    """
+
+    what: str
+    sign: re.Pattern[str]
     undo: Callable[[str], str]
-    least: float = 0.01  # share of the lines that must have it; fewer may be meant as they are
+    least: float = 0.01
 
 
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,8}|#\d{1,6}|#[xX][0-9A-Fa-f]{1,5});")
@@ -53,10 +60,21 @@ _TRACES = (
 
 
 def undone(lines: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """Take back what tools of machine translation did to a text, and count the lines that had it.
+    """Remove the traces of tools of machine translation from a text, and count the lines with them.
 
-    >>> undone(["we &apos;re lei@@ sur@@ ely"])[0]
-    ["we 're leisurely"]
+    Args:
+        lines: of one side of a text.
+
+    Returns:
+        The lines without the traces, and how many lines have each trace, by its name in words; a trace that
+        was found in none is left out.
+
+    Example:
+        >>> lines, counts = undone(["we &apos;re lei@@ sur@@ ely"])
+        >>> lines
+        ["we 're leisurely"]
+        >>> counts
+        {'pieces of BPE (@@)': 1, 'entities such as &apos;': 1}
     """
     result = list(lines)
     counts = {}

@@ -10,7 +10,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -344,10 +344,10 @@ def evaluated(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def _uncompiled() -> Iterator[None]:
     """Run compiled modules as they were written: code that was compiled in an earlier pass calls no hooks."""
-    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
+    eager: AbstractContextManager = nullcontext()
+    if "torch._dynamo" in sys.modules:  # else nothing is compiled, and loading it takes seconds
+        eager = torch.compiler.set_stance("force_eager")
+    with eager:
         yield
 
 

@@ -50,7 +50,11 @@ class ParallelText:
         return facts
 
     def traces(self) -> list[str]:
-        """Return what tools of machine translation left in the first lines, in words; none for plain text."""
+        """Return what tools of machine translation left in the first lines, in words.
+
+        Returns:
+            A sentence for each trace and side; none for plain text.
+        """
         first = list(islice(self.pairs(), _LOOKED_AT))
         sides = {"source": [source for source, _ in first], "target": [target for _, target in first]}
         described = []

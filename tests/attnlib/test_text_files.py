@@ -177,7 +177,7 @@ REFUSED = [
     pytest.param("a", bz2.compress(PLAIN)[:-9], CorruptFile, "not a complete bzip2", id="bzip2"),
     pytest.param("a", lzma.compress(PLAIN)[:-9], CorruptFile, "not a complete xz", id="xz"),
     pytest.param("a", zipped({"b": PLAIN})[:-9], CorruptFile, "not a complete zip", id="zip"),
-    pytest.param("a.tmx", b"<tmx><body>", BadInput, "no translation memory", id="xml that is cut off"),
+    pytest.param("a.tmx", b"<tmx><body>", BadInput, "not a translation memory", id="xml that is cut off"),
 ]  # fmt: skip
 
 

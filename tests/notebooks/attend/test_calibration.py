@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlib.analysis.interventions import ATTRIBUTIONS, WAYS, Donors
-from attnlib.analysis.part_shares import SIDES
+from attnlib.analysis.part_shares import FACTOR_SIDES
 from attnlib.decomposition import PART_NAMES
 from companion.runs.evaluate import traces
 from notebooks.attend.calibration import experiment
@@ -59,10 +59,14 @@ def by_plain_loop(trained, way, side, part):
     parts = {"query": getattr(decoder, part), "keys": getattr(encoder, part)}
     replaced = {name: values.clone() for name, values in states.items()}
     for name in ("query", "keys") if side == "both" else (side,):
-        samples, positions = donors[name].places(way, part)
+        origin = donors[name].origin(way, part)
         for sample in range(states[name].shape[0]):
             for position in range(states[name].shape[1]):
-                donor = parts[name][samples[sample, position], positions[sample, position]]
+                donor_sample, donor_position = (
+                    origin.sample[sample, position],
+                    origin.position[sample, position],
+                )
+                donor = parts[name][donor_sample, donor_position]
                 replaced[name][sample, position] += donor - parts[name][sample, position]
 
     def one_step(query, keys, sample, step):
@@ -102,7 +106,7 @@ def test_effects_are_those_of_a_plain_loop_over_steps(trained, measured, way, si
 
 
 def test_temporal_parts_have_the_same_donors_either_way(measured):
-    for side in SIDES:
+    for side in FACTOR_SIDES:
         assert (
             measured["effects"]["exchange"][side]["temporal"]
             == measured["effects"]["resample"][side]["temporal"]
@@ -140,8 +144,8 @@ def calibration(shares, moved, accuracy=1.0):
     effects = {part: dict.fromkeys(OUTCOMES, moved[place]) for place, part in enumerate(PART_NAMES)}
     return {
         "quality": {"token_accuracy": accuracy},
-        "attributions": dict.fromkeys(SIDES, attributions),
-        "effects": {way: dict.fromkeys(SIDES, effects) for way in WAYS},
+        "attributions": dict.fromkeys(FACTOR_SIDES, attributions),
+        "effects": {way: dict.fromkeys(FACTOR_SIDES, effects) for way in WAYS},
     }
 
 
@@ -163,7 +167,7 @@ def once(*found):
 
 def of(values, way="exchange", side="both", outcome="attention"):
     """Numbers at one way, side and outcome."""
-    return values[WAYS.index(way), SIDES.index(side), OUTCOMES.index(outcome)]
+    return values[WAYS.index(way), FACTOR_SIDES.index(side), OUTCOMES.index(outcome)]
 
 
 def test_hits_count_the_networks_whose_most_effective_part_is_named():
@@ -226,7 +230,7 @@ def test_networks_that_have_not_learned_do_not_count():
     store = Given(lambda spec, *_, **__: calibration({"own": (1, 0, 0)}, (1, 0, 0), accuracy[spec]))
     values, tables = compute(config, store)
     assert values["networks"] == len(accuracy) - 1
-    assert sum(not row["learned"] for row in tables["points"]) == len(SIDES) * len(PART_NAMES)
+    assert sum(not row["learned"] for row in tables["points"]) == len(FACTOR_SIDES) * len(PART_NAMES)
 
 
 def test_a_family_in_which_every_share_misleads_has_none_that_does_well():
