@@ -162,7 +162,7 @@ class AnalyseOptions:
 
 @dataclass(frozen=True)
 class AlignOptions:
-    """What to align and how.
+    """The texts to align, the model that reads them, and the settings of its links.
 
     Raises:
         BadInput: options that do not go together, or a value that is none of an option's.

@@ -76,7 +76,11 @@ class Alignments:
         return f"Alignments of {len(self):,} sentence pairs, {n_links:,} links, {self.method}"
 
     def to_pharaoh(self) -> str:
-        """Return a line for each pair: links ``source-target``, counted from 0, with a blank between them."""
+        """Return a line for each pair: links ``source-target``, counted from 0, with a blank between them.
+
+        Returns:
+            The lines, each with its end.
+        """
         lines = (" ".join(f"{source}-{target}" for source, target in links) for links in self.links)
         return "".join(f"{line}\n" for line in lines)
 
@@ -85,6 +89,9 @@ class Alignments:
 
         Columns: ``pair`` (number of the line, from 0), the places ``source`` and ``target``, ``source_word``,
         ``target_word`` and ``weight``, the attention.
+
+        Returns:
+            Rows by pair, and within a pair in the order of its links.
 
         Raises:
             BadInput: pandas is not installed.
@@ -107,6 +114,9 @@ class Alignments:
     def scores_to_frame(self) -> "DataFrame":
         """Return :attr:`scores` as a data frame of pandas.
 
+        Returns:
+            A row for each method of each direction, with :data:`SCORE_COLUMNS`.
+
         Raises:
             BadInput: pandas is not installed.
         """
@@ -120,6 +130,9 @@ class Alignments:
         Args:
             gold: as of :func:`~attnlib.alignment.gold.read_gold`.
             first: number that its words are counted from.
+
+        Returns:
+            Error rate, precision and recall over all pairs that are scored.
 
         Raises:
             BadInput: gold links of another text.
@@ -137,6 +150,9 @@ class Alignments:
         Args:
             reverse: of the model from target to source; its sources are the targets here.
             method: see :func:`~attnlib.alignment.both_directions.symmetrise`.
+
+        Returns:
+            The alignment, without scores; its notes are those of both directions.
 
         Raises:
             BadInput: alignments of other words.

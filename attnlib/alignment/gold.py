@@ -1,6 +1,6 @@
 """Gold links of sentence pairs, and the files that they come in.
 
-Three forms are read, told apart by their content:
+Three forms are read, and recognised by their content:
 
 * **Pharaoh**, a line for each pair: ``0-0 1-2 3p4``, source-target, ``-`` sure and ``p`` possible. A line
   without links says that nothing is known of its pair, which is then not judged.
@@ -34,8 +34,9 @@ class Gold:
         sure: links that have to be made.
         possible: links that may be made; the sure ones are among them whether they are given here or not.
 
-    >>> Gold([(0, 0)], [(0, 1)]).possible == {(0, 0), (0, 1)}
-    True
+    Example:
+        >>> Gold([(0, 0)], [(0, 1)]).possible == {(0, 0), (0, 1)}
+        True
     """
 
     sure: frozenset[Link]
@@ -46,11 +47,23 @@ class Gold:
         object.__setattr__(self, "possible", frozenset(self.possible) | self.sure)
 
     def flipped(self) -> "Gold":
-        """Return the links of the other direction."""
+        """Return the links of the other direction.
+
+        Returns:
+            Links with source and target exchanged.
+        """
         return Gold(_flipped(self.sure), _flipped(self.possible))
 
     def within(self, n_source: int, n_target: int) -> "Gold":
-        """Return the links between so many words, without those that lead outside."""
+        """Return the links that lie inside a sentence pair.
+
+        Args:
+            n_source: number of source words.
+            n_target: number of target words.
+
+        Returns:
+            The links, without those of a word that the pair does not have.
+        """
         inside = frozenset(
             (source, target) for source, target in self.possible if source < n_source and target < n_target
         )
@@ -71,17 +84,21 @@ class GoldFile:
     Attributes:
         links: of each line; None where nothing is known.
         words: of each line those of the source and of the target, where the file has them.
+
+    Example:
+        >>> GoldFile((Gold([(0, 0)]), None)).links[1] is None
+        True
     """
 
     links: GoldOfText
     words: tuple[tuple[list[str], list[str]] | None, ...] = ()
 
 
-def read_gold(given: str | Path | Iterable[str | Gold | None], *, first: int | None = None) -> GoldFile:
+def read_gold(gold: str | Path | Iterable[str | Gold | None], *, first: int | None = None) -> GoldFile:
     """Read gold links.
 
     Args:
-        given: a file of any of the three forms; or for each sentence pair a line of it, a :class:`Gold`, or
+        gold: a file of any of the three forms; or for each sentence pair a line of it, a :class:`Gold`, or
             None.
         first: the number that words are counted from, 0 or 1. By default JSON and Pharaoh count from 0, and
             NAACL from 1 unless a 0 is in the file.
@@ -100,10 +117,10 @@ def read_gold(given: str | Path | Iterable[str | Gold | None], *, first: int | N
     """
     if first not in (None, 0, 1):
         raise BadInput(f"words are counted from {first}; expected 0 or 1")
-    if isinstance(given, str | Path):
-        lines: list[str] = _lines_of(Path(given))
-        return _parsed(lines, str(given), first=first)
-    entries = list(given)
+    if isinstance(gold, str | Path):
+        lines: list[str] = _lines_of(Path(gold))
+        return _parsed(lines, str(gold), first=first)
+    entries = list(gold)
     if all(isinstance(entry, str) for entry in entries):
         return _parsed([str(entry) for entry in entries], "gold", first=first)
     for number, entry in enumerate(entries):
@@ -143,8 +160,8 @@ def _of_pharaoh(lines: Sequence[str], name: str, *, first: int | None) -> GoldOf
             match = _PHARAOH.fullmatch(word)
             if match is None:
                 raise BadInput(
-                    f"{name}, line {number}: {word!r} is no link; expected source-target such as 0-0, or 0p1 "
-                    "for a possible one"
+                    f"{name}, line {number}: {word!r} is not a link; expected source-target such as 0-0, or "
+                    "0p1 for a possible one"
                 )
             row.append((int(match[1]), match[2], int(match[3])))
         rows.append(row)
@@ -179,8 +196,8 @@ def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfTe
         match = _NAACL.fullmatch(line.strip())
         if match is None:
             raise BadInput(
-                f"{name}, line {number}: {line!r} is no link; expected sentence, source word, target word, "
-                "and S or P"
+                f"{name}, line {number}: {line!r} is not a link; expected sentence, source word, target "
+                "word, and S or P"
             )
         rows.append((int(match[1]), int(match[2]), int(match[3]), match[4] or "S"))
     if first is None:
@@ -194,8 +211,11 @@ def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfTe
             raise BadInput(f"{name} has a sentence {sentence}; expected numbers from 1")
         link = _from_zero(source, target, first=first, place=f"{name}, sentence {sentence}")
         (sure if kind == "S" else possible)[sentence - 1].add(link)
-    pairs = zip(sure, possible, strict=True)
-    return tuple(Gold(frozenset(one), frozenset(other)) if one or other else None for one, other in pairs)
+    gold: list[Gold | None] = []
+    for sure_links, possible_links in zip(sure, possible, strict=True):
+        is_known = bool(sure_links or possible_links)
+        gold.append(Gold(frozenset(sure_links), frozenset(possible_links)) if is_known else None)
+    return tuple(gold)
 
 
 def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
@@ -218,12 +238,12 @@ def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
 
 
 def _links_of_json(links: Any, place: str, *, first: int) -> frozenset[Link]:
-    found = set()
+    from_zero = set()
     for source, target in links:
         if type(source) is not int or type(target) is not int:
-            raise TypeError(f"[{source!r}, {target!r}] is no pair of whole numbers")
-        found.add(_from_zero(source, target, first=first, place=place))
-    return frozenset(found)
+            raise TypeError(f"[{source!r}, {target!r}] is not a pair of whole numbers")
+        from_zero.add(_from_zero(source, target, first=first, place=place))
+    return frozenset(from_zero)
 
 
 def _from_zero(source: int, target: int, *, first: int, place: str) -> Link:
@@ -242,9 +262,17 @@ def gold_of_text(
         source: the words of each line.
         target: likewise.
 
+    Returns:
+        The links inside the sentences, line by line, and the number of links left out.
+
     Raises:
         BadInput: more or fewer lines than the text has; other words; more than one link in a hundred that
             leads outside its sentence.
+
+    Example:
+        >>> links, n_outside = gold_of_text(read_gold(["0-0 1-1"]), [["das", "Haus"]], [["house"]])
+        >>> sorted(links[0].sure), n_outside
+        ([(0, 0)], 1)
     """
     links = file.links
     if len(links) < len(source):  # of NAACL, whose last sentences may have no link

@@ -1,7 +1,7 @@
 """Links between words from cross-attention: of every head, of the mean over heads, of either decoder step.
 
-A target word is linked with the source word that it attends to most, special pieces left aside. Which decoder
-step is the word's is a choice, ``shift``:
+A target word is linked with the source word that it attends to most, special pieces left aside. The choice
+``shift`` says which decoder step is the word's:
 
 ``"write"``
     the step that predicts the word. Its attention is what the model looked at *before* it knew the word. So
@@ -30,6 +30,7 @@ from torch import Tensor
 
 from attnlib.alignment.both_directions import Link
 from attnlib.alignment.words import Words, join_attention
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput, check_known
 from attnlib.probes.ibm_model_1 import NO_LINK
 from attnlib.trace import Trace
@@ -42,8 +43,13 @@ Number = int | Literal["mean"]
 class HeadChoice(NamedTuple):
     """One head of one layer, or a mean of several: (2, "mean") is that over the heads of layer 2.
 
-    >>> str(HeadChoice(2, "mean")), str(HeadChoice("mean", "mean")), str(HeadChoice(0, 1))
-    ('mean over the heads of layer 2', 'mean over all heads', 'layer 0, head 1')
+    Attributes:
+        layer: number of a layer, from 0; "mean" for the mean over all heads of all layers.
+        head: number of a head, from 0; "mean" for the mean over the heads of the layer.
+
+    Example:
+        >>> str(HeadChoice(2, "mean")), str(HeadChoice("mean", "mean")), str(HeadChoice(0, 1))
+        ('mean over the heads of layer 2', 'mean over all heads', 'layer 0, head 1')
     """
 
     layer: Number
@@ -67,6 +73,9 @@ def choices_of(
         layer: number of a layer, or "mean", over all layers; None: any layer.
         head: number of a head, or "mean", over the heads of a layer; None: any head, and no mean.
 
+    Returns:
+        The choices, by layer and head.
+
     Raises:
         BadInput: a layer or a head that is not there; one head, of the mean over layers.
 
@@ -85,7 +94,8 @@ def choices_of(
         return tuple(HeadChoice(number, MEAN) for number in layers)
     choices = []
     for number in layers:
-        choices += [HeadChoice(number, one) for one in range(heads[number]) if head in (None, one)]
+        numbers_of_heads = [index for index in range(heads[number]) if head in (None, index)]
+        choices += [HeadChoice(number, index) for index in numbers_of_heads]
     if not choices:
         raise BadInput(
             f"head is {head!r}; a layer has at most {max(heads.values())}, counted from 0, or 'mean'"
@@ -98,15 +108,39 @@ def _named(numbers: Mapping[int, int]) -> str:
 
 
 def all_choices(heads: Mapping[int, int]) -> tuple[HeadChoice, ...]:
-    """Return every head, the mean over the heads of every layer, and the mean over all heads."""
+    """Return every head, the mean over the heads of every layer, and the mean over all heads.
+
+    Args:
+        heads: how many heads each layer has.
+
+    Returns:
+        The choices, in this order.
+
+    Example:
+        >>> [str(choice) for choice in all_choices({0: 1})]
+        ['layer 0, head 0', 'mean over the heads of layer 0', 'mean over all heads']
+    """
     return choices_of(heads) + choices_of(heads, head=MEAN) + choices_of(heads, layer=MEAN)
 
 
 def cross_attention(trace: Trace) -> dict[int, Float[Tensor, "batch heads target source"]]:
     """Return the cross-attention of a pass by layer, zero at padding.
 
+    Args:
+        trace: of a model with cross-attention.
+
+    Returns:
+        The weights of each layer, by its number.
+
     Raises:
         BadInput: a pass without cross-attention.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> stream = zoo.load("one_to_one_AO").stream(batch_size=2)
+        >>> weights = cross_attention(stream.trace(stream.first()))
+        >>> {layer: of_layer.shape[:2] for layer, of_layer in weights.items()}
+        {0: torch.Size([2, 1])}
     """
     by_layer = {}
     for attention in trace.layers("cross"):
@@ -120,7 +154,7 @@ def cross_attention(trace: Trace) -> dict[int, Float[Tensor, "batch heads target
 def shifted_rows(
     weights: Float[Tensor, "*maps target source"], shift: Shift
 ) -> Float[Tensor, "*maps target source"]:
-    """Return for each target piece the attention of the step that is its own.
+    """Return for each target piece the attention of the step that belongs to it.
 
     Args:
         weights: rows are decoder steps; row s predicts piece s, and reads piece s - 1.
@@ -143,25 +177,44 @@ def shifted_rows(
     return torch.cat([weights[..., 1:, :], after_the_end], dim=-2)
 
 
-@dataclass(frozen=True, eq=False)
-class BestSources:
-    """Of each of some choices of heads the source word that each target word attends to most.
+@dataclass(frozen=True, eq=False, repr=False)
+class BestSources(ShowsShapes):
+    """The source word that each target word attends to most, for each of some choices of heads.
 
     Attributes:
         source: number of the source word; :data:`~attnlib.probes.ibm_model_1.NO_LINK` for none.
         weight: the attention on it, NaN for none.
+
+    Example:
+        >>> best = BestSources(np.array([[1, NO_LINK]]), np.array([[0.75, np.nan]]))
+        >>> best.links(0), best.weights(0)
+        ([(1, 0)], [0.75])
     """
 
     source: Int[np.ndarray, "choices target_words"]
     weight: Float[np.ndarray, "choices target_words"]
 
     def links(self, choice: int) -> list[Link]:
-        """Return the links of a choice, by its number, in the order of target words."""
+        """Return the links of a choice.
+
+        Args:
+            choice: its number among the choices.
+
+        Returns:
+            Links (source word, target word), in the order of target words.
+        """
         pairs = enumerate(self.source[choice].tolist())
         return [(source, target) for target, source in pairs if source != NO_LINK]
 
     def weights(self, choice: int) -> list[float]:
-        """Return the attention of the links of a choice, in the order of :meth:`links`."""
+        """Return the attention of the links of a choice.
+
+        Args:
+            choice: its number among the choices.
+
+        Returns:
+            Weights, in the order of :meth:`links`.
+        """
         linked = self.source[choice] != NO_LINK
         return self.weight[choice][linked].tolist()
 
@@ -175,6 +228,11 @@ class LinkedPair:
         source: words.
         target: words.
         best: the source word of each target word.
+
+    Example:
+        >>> best = BestSources(np.array([[0]]), np.array([[0.75]]))
+        >>> LinkedPair(0, ("Haus",), ("house",), best).best.links(0)
+        [(0, 0)]
     """
 
     number: int
@@ -202,6 +260,15 @@ def best_sources(
         source_words: of the pieces that the encoder reads.
         choices: heads, and means over heads.
         shift: which decoder step is that of a target word.
+
+    Returns:
+        Source words and weights, by choice and target word.
+
+    Example:
+        >>> weights = {0: torch.tensor([[[0.75, 0.25], [0.5, 0.5]]])}  # one head of layer 0
+        >>> words = Words(("a", "b"), (0, 1))
+        >>> best_sources(weights, words, words, choices=[HeadChoice(0, 0)]).source.tolist()
+        [[0, 0]]
     """
     by_choice = torch.stack([_weights_of(choice, weights) for choice in choices])  # (choices, target, source)
     rows = shifted_rows(by_choice.to(torch.promote_types(by_choice.dtype, torch.float32)), shift)

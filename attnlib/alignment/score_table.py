@@ -1,4 +1,4 @@
-"""Which head aligns best, by gold links, compared with IBM Model 1 and the diagonal, which see no network."""
+"""Scores of heads by gold links, compared with IBM Model 1 and the diagonal, which see no network."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +28,13 @@ GoldByNumber = Mapping[int, Gold]  # by the number of the line
 class Lexicon:
     """IBM Model 1 of some sentence pairs: it links words by what they occur with, and nothing else.
 
-    >>> house, book = (["das", "Haus"], ["the", "house"]), (["das", "Buch"], ["the", "book"])
-    >>> Lexicon([house, book]).links(*house)
-    [(0, 0), (1, 1)]
+    Args:
+        pairs: the words of each source and of its target.
+
+    Example:
+        >>> house, book = (["das", "Haus"], ["the", "house"]), (["das", "Buch"], ["the", "book"])
+        >>> Lexicon([house, book]).links(*house)
+        [(0, 0), (1, 1)]
     """
 
     def __init__(self, pairs: Sequence[WordPair]):
@@ -44,7 +48,15 @@ class Lexicon:
         self._model = IBMModel1.fit(corpus, len(self._source), len(self._target))
 
     def links(self, source: Sequence[str], target: Sequence[str]) -> list[Link]:
-        """Return the links of a sentence pair."""
+        """Return the links of a sentence pair.
+
+        Args:
+            source: words.
+            target: words.
+
+        Returns:
+            Links (source word, target word), in the order of target words.
+        """
         best = self._model.best_links(self._source.encode(source), self._target.encode(target))
         return [(place, number) for number, place in enumerate(best.tolist()) if place != NO_LINK]
 
@@ -52,8 +64,16 @@ class Lexicon:
 def diagonal_links(source: Sequence[str], target: Sequence[str]) -> list[Link]:
     """Return links by the lengths alone: of each target word to the source word as far along its sentence.
 
-    >>> diagonal_links(["a", "b", "c", "d"], ["e", "f"])
-    [(1, 0), (3, 1)]
+    Args:
+        source: words.
+        target: words.
+
+    Returns:
+        A link for each target word; none where a side is empty.
+
+    Example:
+        >>> diagonal_links(["a", "b", "c", "d"], ["e", "f"])
+        [(1, 0), (3, 1)]
     """
     if not source or not target:
         return []
@@ -66,7 +86,24 @@ def diagonal_links(source: Sequence[str], target: Sequence[str]) -> list[Link]:
 def sums_by_choice(
     pairs: Iterable[LinkedPair], gold: GoldByNumber, choices: Sequence[HeadChoice]
 ) -> dict[HeadChoice, LinkSums]:
-    """Return the sums of every choice of heads over the pairs that have gold links."""
+    """Return the sums of every choice of heads over the pairs that have gold links.
+
+    Args:
+        pairs: with their links by every choice.
+        gold: links by the number of the line.
+        choices: those of the pairs' links.
+
+    Returns:
+        Sums by choice.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnlib.alignment.links import BestSources
+        >>> pair = LinkedPair(0, ("Haus",), ("house",), BestSources(np.array([[0]]), np.array([[0.75]])))
+        >>> head = HeadChoice(0, 0)
+        >>> sums_by_choice([pair], {0: Gold([(0, 0)])}, [head])[head].result().error_rate
+        0.0
+    """
     sums = {choice: LinkSums() for choice in choices}
     for pair in pairs:
         if pair.number in gold:
@@ -76,7 +113,21 @@ def sums_by_choice(
 
 
 def best_choice(sums: Mapping[HeadChoice, LinkSums], among: Iterable[HeadChoice]) -> HeadChoice:
-    """Return the choice with the lowest error rate; the first of several."""
+    """Return the choice with the lowest error rate.
+
+    Args:
+        sums: by choice.
+        among: the choices that may be the best.
+
+    Returns:
+        The best one; the first of several.
+
+    Example:
+        >>> gold, right, wrong = Gold([(0, 0)]), HeadChoice(0, 0), HeadChoice(0, 1)
+        >>> sums = {wrong: LinkSums().update([(0, 1)], gold), right: LinkSums().update([(0, 0)], gold)}
+        >>> best_choice(sums, [wrong, right])
+        HeadChoice(layer=0, head=0)
+    """
     return min(among, key=lambda choice: _rank(sums[choice]))
 
 
@@ -93,6 +144,14 @@ def score_row(direction: str, method: str, sums: LinkSums, **more: Any) -> dict[
         method: what made the links.
         sums: of the links.
         more: layer, head, and whether it is what was chosen.
+
+    Returns:
+        Values by column.
+
+    Example:
+        >>> sums = LinkSums().update([(0, 0)], Gold([(0, 0)]))
+        >>> score_row("forward", "diagonal", sums)["precision"]
+        1.0
     """
     scores = sums.result()
     return {
@@ -113,7 +172,22 @@ def score_row(direction: str, method: str, sums: LinkSums, **more: Any) -> dict[
 def rows_of_heads(
     direction: str, sums: Mapping[HeadChoice, LinkSums], chosen: HeadChoice
 ) -> list[dict[str, Any]]:
-    """Return a row for every head and every mean over heads."""
+    """Return a row for every head and every mean over heads.
+
+    Args:
+        direction: of the links.
+        sums: by choice of heads.
+        chosen: the choice whose links count.
+
+    Returns:
+        Rows of :func:`score_row`, in the order of the sums.
+
+    Example:
+        >>> head = HeadChoice(0, 1)
+        >>> rows = rows_of_heads("forward", {head: LinkSums()}, head)
+        >>> rows[0]["method"], rows[0]["head"], rows[0]["chosen"]
+        ('head', 1, True)
+    """
     rows = []
     for choice, of_choice in sums.items():
         is_mean = MEAN in choice
@@ -146,6 +220,11 @@ def row_of_other_half(
 
     Returns:
         None where there are fewer than two pairs with gold links, or nothing to choose from.
+
+    Example:
+        >>> head = HeadChoice(0, 0)
+        >>> row_of_other_half("forward", [], {}, choices=[head], among=[head]) is None
+        True
     """
     judged = [pair for pair in pairs if pair.number in gold]
     if len(judged) < 2 or len(among) < 2:
@@ -173,6 +252,17 @@ def row_of_links(
         pairs: sentence pairs.
         gold: links by the number of the line.
         links: of the words of a source and of its target.
+
+    Returns:
+        A row of :func:`score_row`.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnlib.alignment.links import BestSources
+        >>> pair = LinkedPair(0, ("Haus",), ("house",), BestSources(np.array([[0]]), np.array([[0.75]])))
+        >>> gold = {0: Gold([(0, 0)])}
+        >>> row_of_links("forward", "diagonal", [pair], gold=gold, links=diagonal_links)["recall"]
+        1.0
     """
     judged = (pair for pair in pairs if pair.number in gold)
     parts = (LinkSums().update(list(links(pair.source, pair.target)), gold[pair.number]) for pair in judged)

@@ -11,22 +11,36 @@ from attnlib.streaming import StreamingSums
 
 @dataclass(frozen=True)
 class LinkScores:
-    """How links agree with gold links; rates are NaN where there is nothing to judge."""
+    """Agreement of links A with gold links, sure S and possible P; rates are NaN with nothing to judge.
 
-    error_rate: float  #: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), of links A, sure S and possible P
-    precision: float  #: |A ∩ P| / |A|
-    recall: float  #: |A ∩ S| / |S|
-    links: int  #: |A|
-    sure_links: int  #: |S|
-    pairs: int  #: sentence pairs judged
+    Attributes:
+        error_rate: alignment error rate, ``1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)``.
+        precision: ``|A ∩ P| / |A|``.
+        recall: ``|A ∩ S| / |S|``.
+        links: ``|A|``, the number of links made.
+        sure_links: ``|S|``, the number of sure gold links.
+        pairs: number of sentence pairs judged.
+
+    Example:
+        >>> LinkSums().update([(0, 0)], Gold([(0, 0)])).result().precision
+        1.0
+    """
+
+    error_rate: float
+    precision: float
+    recall: float
+    links: int
+    sure_links: int
+    pairs: int
 
 
 class LinkSums(StreamingSums):
     """Sums over sentence pairs behind :class:`LinkScores`; ``+`` joins two parts of a corpus.
 
-    >>> gold = Gold([(0, 0), (1, 1)], [(1, 2)])
-    >>> LinkSums().update([(0, 0), (1, 2), (2, 2)], gold).result()
-    LinkScores(error_rate=0.4, precision=0.6666666666666666, recall=0.5, links=3, sure_links=2, pairs=1)
+    Example:
+        >>> gold = Gold([(0, 0), (1, 1)], [(1, 2)])
+        >>> LinkSums().update([(0, 0), (1, 2), (2, 2)], gold).result()
+        LinkScores(error_rate=0.4, precision=0.6666666666666666, recall=0.5, links=3, sure_links=2, pairs=1)
     """
 
     SUMS = ("sure_hits", "possible_hits", "made", "sure", "pairs")
@@ -39,11 +53,14 @@ class LinkSums(StreamingSums):
         self.pairs = 0
 
     def update(self, links: Collection[Link], gold: Gold) -> "LinkSums":
-        """Add a sentence pair, and return these sums.
+        """Add a sentence pair.
 
         Args:
             links: those that were made, (source word, target word).
             gold: those that should be.
+
+        Returns:
+            These sums.
         """
         made = frozenset(links)
         self.sure_hits += len(made & gold.sure)
@@ -54,7 +71,11 @@ class LinkSums(StreamingSums):
         return self
 
     def result(self) -> LinkScores:
-        """Return the rates that the sums come to."""
+        """Return the rates of the sums so far.
+
+        Returns:
+            The rates, with the counts behind them.
+        """
         rates = error_rates(
             sure_hits=self.sure_hits, possible_hits=self.possible_hits, made=self.made, sure=self.sure
         )

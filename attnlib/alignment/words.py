@@ -16,7 +16,7 @@ marking      pieces of ``the lowest``           tokenizers
 
 Each piece stands for some bytes of the text, in which words are what is between white space. One rule says
 which word a piece is of, whether these bytes come from the marking or from a tokenizer that knows where in
-the line each piece was: the word that its first character is in that is no white space.
+the line each piece was: the word that contains its first character other than white space.
 """
 
 import re
@@ -49,6 +49,10 @@ class Words:
 
     Raises:
         BadInput: a piece is of a word that is not there.
+
+    Example:
+        >>> Words(("the", "lowest"), (0, 1, 1)).has_pieces()
+        [True, True]
     """
 
     words: tuple[str, ...]
@@ -60,7 +64,11 @@ class Words:
             raise BadInput(f"a piece is of word {wrong[0]}; there are {len(self.words)}, counted from 0")
 
     def has_pieces(self) -> list[bool]:
-        """Return for each word whether it has a piece."""
+        """Return for each word whether it has a piece.
+
+        Returns:
+            True for a word with a piece, in the order of the words.
+        """
         present = set(self.of_piece)
         return [number in present for number in range(len(self.words))]
 
@@ -73,8 +81,8 @@ def join_pieces(
     Args:
         pieces: as the tokenizer writes them.
         marking: how it marks words, see :func:`marking_of`.
-        special: places of the pieces that are no text, such as end marks and marks of languages.
-        keep_special: make each of these a word of its own; by default they are of no word.
+        special: places of the pieces that are not text, such as end marks and marks of languages.
+        keep_special: make each of these a separate word; by default they are of no word.
 
     Returns:
         The words, in the script of the reader: bytes are decoded as UTF-8.
@@ -108,8 +116,15 @@ def join_pieces(
 def split_words(line: str) -> list[str]:
     """Return the words of a line as word alignments count them: what is between white space.
 
-    >>> split_words(" das  Haus ")
-    ['das', 'Haus']
+    Args:
+        line: of a text.
+
+    Returns:
+        The words, without white space.
+
+    Example:
+        >>> split_words(" das  Haus ")
+        ['das', 'Haus']
     """
     return re.findall(r"\S+", line)
 
@@ -117,7 +132,7 @@ def split_words(line: str) -> list[str]:
 def words_at(text: str | bytes, spans: Iterable[Span]) -> list[int]:
     """Return the number of the word that each stretch of a text is in.
 
-    That is the word of its first character that is no white space. White space alone goes with the word that
+    That is the word of its first character other than white space. White space alone goes with the word that
     follows, or at the end with the last one.
 
     Args:
@@ -180,8 +195,8 @@ def readable(piece: str, marking: Marking) -> str:
         marking: of the tokenizer, see :func:`marking_of`.
 
     Returns:
-        Of a byte-level piece the text; bytes that are no whole letter by their numbers. Any other piece as it
-        is.
+        The text of a byte-level piece, with the numbers of bytes that do not make a whole letter. Any other
+        piece as it is.
 
     Example:
         >>> readable("Ġthe", "Ġ"), readable("Ð½", "Ġ"), readable("Ð", "Ġ"), readable("▁the", "▁")
@@ -273,7 +288,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _apart(piece: str) -> bytes:
-    """Return a piece as a word of its own, its white space by signs."""
+    """Return a piece as a separate word, with signs for its white space."""
     signs = {space: chr(0x2400 + ord(space)) for space in "\t\n\v\f\r"} | {" ": "␣"}
     return _encoded(f" {piece.translate(str.maketrans(signs))} ")
 

@@ -60,11 +60,21 @@ class AlignmentQuality:
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """Alignment error rate, precision and recall; NaN where there is nothing to judge."""
+    """Alignment error rate, precision and recall; NaN where there is nothing to judge.
 
-    error_rate: float  #: 0 where every sure link is made and none that is not possible, to 1
-    precision: float  #: share of the links made that are possible
-    recall: float  #: share of the sure links that are made
+    Attributes:
+        error_rate: 0 where every sure link is made and none that is not possible, to 1.
+        precision: share of the links made that are possible.
+        recall: share of the sure links that are made.
+
+    Example:
+        >>> error_rates(sure_hits=1, possible_hits=1, made=1, sure=1).error_rate
+        0.0
+    """
+
+    error_rate: float
+    precision: float
+    recall: float
 
 
 def error_rates(*, sure_hits: float, possible_hits: float, made: int, sure: int) -> ErrorRates:
@@ -75,6 +85,9 @@ def error_rates(*, sure_hits: float, possible_hits: float, made: int, sure: int)
         possible_hits: links made that are possible, the sure ones included, |A ∩ P|.
         made: links made, |A|.
         sure: sure gold links, |S|.
+
+    Returns:
+        The rates; NaN where their denominator is zero.
 
     Example:
         >>> error_rates(sure_hits=2, possible_hits=3, made=4, sure=4)

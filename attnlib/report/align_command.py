@@ -25,6 +25,15 @@ def align_command(options: AlignOptions) -> None:
 
     Raises:
         BadInput: options that cannot be used.
+
+    Example:
+        >>> from pathlib import Path
+        >>> text = Path("no-such-text")
+        >>> options = AlignOptions(out=Path("pairs.talp"), model="my-model", source=text, target=text)
+        >>> align_command(options)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        attnlib.errors.BadInput: ...no-such-text...
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     alignments = align(

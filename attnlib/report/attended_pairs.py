@@ -12,6 +12,7 @@ from attnlib.adapters.token_batch import LineBatch
 from attnlib.alignment.links import cross_attention
 from attnlib.alignment.words import NO_WORD, Words, split_words, words_at
 from attnlib.analysis.stream import Stream
+from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.report.contents import Name
 from attnlib.report.pieces import ignorable_ids
@@ -22,8 +23,8 @@ from attnlib.trace import SIDES, Trace
 WordPair = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AttendedPair:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AttendedPair(ShowsShapes):
     """A sentence pair that a model has read.
 
     Attributes:
@@ -33,6 +34,12 @@ class AttendedPair:
         target: those of the pieces that are predicted.
         weights: cross-attention by layer, without padding.
         is_cut: whether one side is longer than what the model was given.
+
+    Example:
+        >>> import torch
+        >>> source, target = Words(("das", "Haus"), (0, 1)), Words(("house",), (0,))
+        >>> AttendedPair(number=0, source=source, target=target, weights={0: torch.ones(1, 1, 2) / 2}).is_cut
+        False
     """
 
     number: int
@@ -43,18 +50,38 @@ class AttendedPair:
 
 
 class Passes(Protocol):
-    """A text that a model can read, any number of times."""
+    """A text that a model can read, any number of times.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> trained = zoo.load("one_to_one_AO")
+        >>> passes: Passes = StreamPasses(stream=trained.stream(batch_size=2), name=trained.word)
+        >>> passes.heads()
+        {0: 1}
+    """
 
     def heads(self) -> dict[int, int]:
-        """Return how many heads each layer of cross-attention has."""
+        """Return how many heads each layer of cross-attention has.
+
+        Returns:
+            Numbers of heads by the number of the layer.
+        """
         ...
 
     def words(self) -> list[WordPair] | None:
-        """Return the words of each line; None where they are known only when a model has read it."""
+        """Return the words of each line.
+
+        Returns:
+            The words of source and target; None where they are known only when a model has read the text.
+        """
         ...
 
     def n_batches(self) -> int | None:
-        """Return how many batches there are, if it is known."""
+        """Return how many batches there are.
+
+        Returns:
+            A number; None where it is not known.
+        """
         ...
 
     def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
@@ -63,6 +90,9 @@ class Passes(Protocol):
         Args:
             layers: numbers of the layers.
             after_batch: is called after each batch with the number of batches read.
+
+        Yields:
+            Sentence pairs in the order of the text.
         """
         ...
 
@@ -76,6 +106,14 @@ class CheckpointPasses:
         text: sources, with their targets or without.
         batch_size: pairs at once.
         longest: pieces of a side; longer ones are cut off.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from attnlib.report.texts import Sentences
+        >>> checkpoint = Checkpoint("my-model", model=None, tokenizer=SimpleNamespace())
+        >>> passes = CheckpointPasses(checkpoint=checkpoint, text=Sentences(["das Haus"], ["the house"]))
+        >>> passes.words(), passes.n_batches()
+        ([(('das', 'Haus'), ('the', 'house'))], 1)
     """
 
     checkpoint: Checkpoint
@@ -85,19 +123,31 @@ class CheckpointPasses:
 
     @property
     def generate(self) -> bool:
-        """Whether the model writes the targets."""
+        """True where the model writes the targets."""
         return self.text.target is None
 
     def heads(self) -> dict[int, int]:
-        """Return how many heads each layer of cross-attention has."""
+        """Return how many heads each layer of cross-attention has.
+
+        Returns:
+            Numbers of heads by the number of the layer.
+        """
         return {place.layer: place.heads for place in self.checkpoint.adapter(("cross",)).hooked}
 
     def words(self) -> list[WordPair] | None:
-        """Return the words of each line; None where the model writes the target."""
+        """Return the words of each line.
+
+        Returns:
+            The words of source and target; None where the model writes the target.
+        """
         return None if self.generate else self._words_of_lines()
 
     def sources(self) -> list[tuple[str, ...]]:
-        """Return the words of each source."""
+        """Return the words of each source.
+
+        Returns:
+            Words by line.
+        """
         return [source for source, _ in self._words_of_lines()]
 
     def _words_of_lines(self) -> list[WordPair]:
@@ -106,12 +156,24 @@ class CheckpointPasses:
         ]
 
     def n_batches(self) -> int:
-        """Return how many batches there are, those of lines without words included."""
+        """Return how many batches there are.
+
+        Returns:
+            A number; lines without words are counted too, so fewer batches may be read.
+        """
         n_lines, _ = self.text.checked()
         return -(-n_lines // self.batch_size)
 
     def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
-        """Yield the sentence pairs, as :class:`Passes` says; those with an empty side are left out."""
+        """Yield the sentence pairs, with the cross-attention of some layers.
+
+        Args:
+            layers: numbers of the layers.
+            after_batch: is called after each batch with the number of batches read.
+
+        Yields:
+            Sentence pairs in the order of the text, without those that have an empty side.
+        """
         adapter = self.checkpoint.adapter(("cross",), layers)
         for n_read, (numbers, lines) in enumerate(self._batches(), start=1):
             batch = LineBatch(
@@ -184,9 +246,9 @@ class CheckpointPasses:
         tokenizer = self.checkpoint.tokenizer
         if not getattr(tokenizer, "is_fast", False):
             return None
-        given = {"text" if side == "source" else "text_target": list(lines)}
+        texts = {"text" if side == "source" else "text_target": list(lines)}
         cut = {"truncation": True, "max_length": self.longest}
-        return tokenizer(**given, **cut, return_offsets_mapping=True)["offset_mapping"]
+        return tokenizer(**texts, **cut, return_offsets_mapping=True)["offset_mapping"]
 
     def _words_of(self, line: "_Line") -> Words | None:
         """Return the words of a line and the word that each piece is of; None where the two do not fit."""
@@ -262,7 +324,15 @@ class StreamPasses:
     Attributes:
         stream: of a model with cross-attention.
         name: the word of an id.
-        special: ids that are no words, such as end marks, by side.
+        special: ids that are not words, such as end marks, by side.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> trained = zoo.load("one_to_one_AO")
+        >>> passes = StreamPasses(stream=trained.stream(batch_size=2), name=trained.word)
+        >>> pair = next(passes.pairs([0], after_batch=lambda n_read: None))
+        >>> len(pair.source.words) == pair.weights[0].shape[-1]
+        True
     """
 
     stream: Stream[Any]
@@ -270,7 +340,14 @@ class StreamPasses:
     special: Mapping[str, Collection[int]] = field(default_factory=dict)
 
     def heads(self) -> dict[int, int]:
-        """Return how many heads each layer of cross-attention has, by the first batch."""
+        """Return how many heads each layer of cross-attention has, by the first batch.
+
+        Returns:
+            Numbers of heads by the number of the layer.
+
+        Raises:
+            BadInput: a stream without batches.
+        """
         batch = self.stream.first()
         if batch is None:
             raise BadInput("the stream has no batches: there is nothing to align")
@@ -280,11 +357,23 @@ class StreamPasses:
         """Return nothing: words are known when a batch is read."""
 
     def n_batches(self) -> int | None:
-        """Return how many batches there are, if the stream knows."""
+        """Return how many batches there are.
+
+        Returns:
+            A number; None where the stream does not know.
+        """
         return self.stream.n_batches
 
     def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
-        """Yield the sentence pairs, as :class:`Passes` says."""
+        """Yield the sentence pairs, with the cross-attention of some layers.
+
+        Args:
+            layers: numbers of the layers.
+            after_batch: is called after each batch with the number of batches read.
+
+        Yields:
+            Sentence pairs in the order of the stream.
+        """
         number = 0
         for n_read, batch in self.stream.numbered():
             trace = self.stream.trace(batch).validated()
@@ -303,7 +392,7 @@ class StreamPasses:
             after_batch(n_read + 1)
 
     def _words_of(self, side: str, tokens: Tensor, ignored: Tensor | None = None) -> Words:
-        """Return each token as a word, but for special and ignored ones."""
+        """Return each token as a word, except special and ignored ones."""
         special = self.special.get(side, ())
         is_ignored = [False] * len(tokens) if ignored is None else ignored.tolist()
         words, of_piece = [], []

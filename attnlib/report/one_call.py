@@ -141,6 +141,15 @@ def checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, d
     Args:
         model: a name, a folder, a loaded model or a checkpoint.
         options: of loading it, of its text and of others.
+
+    Returns:
+        The checkpoint, loaded if need be, and the options that are left.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> checkpoint = Checkpoint("my-model", model=None, tokenizer=SimpleNamespace())
+        >>> checkpoint_of(checkpoint, {"batch_size": 8})[1]
+        {'batch_size': 8}
     """
     left = dict(options)
     if isinstance(model, Checkpoint):

@@ -120,7 +120,22 @@ def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
 
 
 def pieces_of_text(tokenizer: Any, side: str, text: str) -> list[str]:
-    """Return the pieces of a text of a side, without special ones; those that are unknown as they are."""
+    """Return the pieces of a text of a side, without special ones.
+
+    Args:
+        tokenizer: of transformers; one with a vocabulary for each side is put into the mode of the side and
+            back.
+        side: "source" or "target".
+        text: of the side.
+
+    Returns:
+        The pieces; those that are unknown as they are.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> pieces_of_text(SimpleNamespace(tokenize=str.split), "source", "the house")
+        ['the', 'house']
+    """
     if side == "source" or not hasattr(tokenizer, "_switch_to_target_mode"):
         return tokenizer.tokenize(text)
     tokenizer._switch_to_target_mode()  # as a call with text_target= does

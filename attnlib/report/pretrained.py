@@ -241,7 +241,14 @@ class Checkpoint:
         return str(self.tokenizer.convert_ids_to_tokens(token))
 
     def marking(self, side: str) -> Marking:
-        """Return how the tokenizer marks words of a side, see :mod:`attnlib.alignment.words`."""
+        """Return how the tokenizer marks words of a side.
+
+        Args:
+            side: "source" or "target".
+
+        Returns:
+            A marking, see :mod:`attnlib.alignment.words`.
+        """
         return self._markings[side]
 
     def join(
@@ -254,7 +261,10 @@ class Checkpoint:
             tokens: ids of the pieces.
             text: what they are of, if it is known: the id of an unknown piece does not say whether a word
                 begins there, and the text does.
-            keep_special: make each special piece a word of its own; by default it is of no word.
+            keep_special: make each special piece a separate word; by default it is of no word.
+
+        Returns:
+            The words, and the word that each piece is of.
         """
         marks = ignorable_ids(self.tokenizer, side)
         special = [place for place, token in enumerate(tokens) if token in marks]
@@ -276,7 +286,7 @@ class Checkpoint:
 
     @cached_property
     def _markings(self) -> dict[str, Marking]:
-        """How words are marked, by side."""
+        """The marking of words, by side."""
         shared = self.tokenizer.get_vocab()
         return {side: marking_of(self._pieces[side].values() or shared) for side in ("source", "target")}
 

@@ -79,8 +79,9 @@ def align(
     target word; special pieces, such as end marks, are of no word.
 
     **Which head.** Without ``layer`` and ``head`` it is the best one: by gold links, where there are any, or
-    else the one that agrees most with IBM Model 1, fitted on the same text. What is best by the gold links is
-    no fair guess of what it will be on other text; the row "best head of the other half" of ``scores`` is.
+    else the one that agrees most with IBM Model 1, fitted on the same text. The error rate of the head that
+    is best by gold links is too low an estimate for other text; the row "best head of the other half" of
+    ``scores`` has a fair one.
 
     Args:
         model: the name or folder of a checkpoint that transformers loads, such a model itself, a
@@ -103,9 +104,9 @@ def align(
         progress: True for a bar, or a function of what is done ("choose", "align", "reverse") and how many
             batches were read.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
-            ``source_language``, ``target_language`` and ``prefix``. Of its passes: ``batch_size`` (32) and
-            ``longest`` (128 pieces of a side; more are cut off). Of a stream: ``name``, the word of an id,
-            and ``special``, ids that are no words, or such by side.
+            ``source_language``, ``target_language`` and ``prefix``. Its passes have ``batch_size`` (32) and
+            ``longest`` (128 pieces of a side; more are cut off). A stream has ``name``, the word of an id,
+            and ``special``, ids that are not words, or such by side.
 
     Returns:
         The alignments, a line for each line of the text: ``alignments.to_pharaoh()``, ``.to_frame()``,
@@ -113,14 +114,14 @@ def align(
 
     Raises:
         BadInput: a model without cross-attention; texts of different lengths; gold links of another text, or
-            of a text that the model writes; no such layer or head; a stream with a text of its own.
+            of a text that the model writes; no such layer or head; a stream that is given a text.
         UnknownName: no such shift or method.
 
     Example:
         >>> from attnlib import zoo
         >>> trained = zoo.load("one_to_one_AO")  # a word for a word, in the same order; 2 is the end mark
-        >>> found = align(trained.stream(), name=trained.word, special=[2])
-        >>> found.to_pharaoh()[:15]
+        >>> alignments = align(trained.stream(), name=trained.word, special=[2])
+        >>> alignments.to_pharaoh()[:15]
         '0-0 1-1 2-2 3-3'
     """
     check_known("shift", shift, get_args(Shift))
@@ -235,7 +236,7 @@ class _Linked:
         source: words of every line.
         target: likewise.
         choices: heads and means over heads.
-        among: those of them that were asked for.
+        among: the choices that ``layer`` and ``head`` admit.
         chosen: the one whose links count.
         gold: links by the number of the line.
         lexicon: IBM Model 1 of the text, where there are gold links.
@@ -352,7 +353,14 @@ def _of_read(text: "_Text", read: "_Read", *, choices: tuple[HeadChoice, ...], c
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Read:
-    """What was read of a text: pairs with links, how many have none or not all, and whether it is all."""
+    """Pairs read of a text.
+
+    Attributes:
+        pairs: those that have links.
+        n_unjoined: number of pairs without links, whose pieces could not be joined to words.
+        n_cut: number of pairs whose last words have no links.
+        is_whole: whether the whole text was read.
+    """
 
     pairs: tuple[LinkedPair, ...]
     n_unjoined: int = 0
@@ -360,7 +368,7 @@ class _Read:
     is_whole: bool = True
 
     def notes(self, n_lines: int) -> list[str]:
-        """Return what a reader must know of a text of so many lines."""
+        """Return what a reader must know of a text with this number of lines."""
         notes = []
         n_empty = n_lines - len(self.pairs) - self.n_unjoined
         if n_empty:
@@ -459,7 +467,7 @@ def _sides(pairs: Iterable[WordPair]) -> _Sides:
     return tuple(source for source, _ in pairs), tuple(target for _, target in pairs)
 
 
-# -- what it comes to --
+# -- alignments and scores --
 
 
 def _alignments(directions: list[_Linked], method: Method) -> Alignments:

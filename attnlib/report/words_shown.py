@@ -13,11 +13,24 @@ _TOKENIZED_AS: dict[str, Side] = {"source": "source", "target": "target", "read"
 
 
 def with_words(analysis: Analysis, checkpoint: Checkpoint) -> Analysis:
-    """Return an analysis whose samples have words where they had pieces.
+    """Return an analysis whose samples have words instead of pieces.
 
     Args:
         analysis: of passes of the checkpoint.
         checkpoint: whose tokenizer says which pieces make a word.
+
+    Returns:
+        A copy of the analysis; only its samples differ.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from attnlib import zoo
+        >>> from attnlib.report.one_call import analyse
+        >>> analysis = analyse(zoo.load("reordering").stream(batch_size=64))
+        >>> def join(side, tokens, *, keep_special):
+        ...     return Words(("joined",), (0,) * len(tokens))
+        >>> with_words(analysis, SimpleNamespace(join=join)).samples[0].words["source"]
+        ('joined',)
     """
     samples = tuple(joined_sample(sample, checkpoint) for sample in analysis.samples)
     return replace(analysis, samples=samples)
@@ -28,11 +41,25 @@ def joined_sample(sample: Sample, checkpoint: Checkpoint) -> Sample:
 
     Attention is summed over the pieces of the word that is attended to, and averaged over the pieces of the
     word that attends, see :func:`~attnlib.alignment.words.join_attention`; so are the maps rebuilt of some
-    terms, and the lexical probe. A special piece is a word of its own. Terms are of pieces, and are left out.
+    terms, and the lexical probe. A special piece is a separate word. Terms are of pieces, and are left out.
 
     Args:
         sample: of passes of the checkpoint.
         checkpoint: whose tokenizer says which pieces make a word.
+
+    Returns:
+        A copy of the sample, with the words of each side in ``words``.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from attnlib import zoo
+        >>> from attnlib.report.one_call import analyse
+        >>> sample = analyse(zoo.load("reordering").stream(batch_size=64)).samples[0]
+        >>> def join(side, tokens, *, keep_special):
+        ...     return Words(("joined",), (0,) * len(tokens))
+        >>> joined = joined_sample(sample, SimpleNamespace(join=join))
+        >>> {tuple(weights.shape) for weights in joined.attention.values()}
+        {(1, 1)}
     """
     words: dict[str, Words] = {}
     for part, side in _TOKENIZED_AS.items():

@@ -7,7 +7,7 @@ import pytest
 import attnlib
 from tests.attnlib import docstring_rules as rules
 
-PACKAGES = ("adapters", "models", "probes", "report", "zoo")
+PACKAGES = ("adapters", "alignment", "models", "probes", "report", "zoo")
 LIBRARY = Path(attnlib.__file__).parent
 MODULES = [path for package in PACKAGES for path in sorted((LIBRARY / package).glob("*.py"))]
 
