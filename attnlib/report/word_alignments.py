@@ -1,7 +1,7 @@
 """Word alignments of a text by a model's cross-attention, in one call."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -594,13 +594,22 @@ class _FollowByBars(_Follow):
 
 @contextmanager
 def _followed(*, progress: Progress | bool | None) -> Iterator[_Follow]:
-    if progress is not True:
-        yield _FollowByFunction(progress) if progress else _Follow()
-        return
+    """Follow the passes by bars on the terminal, by the caller's function, or not at all."""
+    with ExitStack() as stack:
+        if progress is True:
+            follow = _FollowByBars(stack.enter_context(_bars()))
+        elif progress:
+            follow = _FollowByFunction(progress)
+        else:
+            follow = _Follow()
+        yield follow
+
+
+def _bars() -> Any:
+    """Return bars that show the time left, on the terminal's stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        yield _FollowByBars(bars)
+    return Bars(*columns, console=Console(stderr=True))

@@ -68,7 +68,7 @@ def page_of(displayed, folder):
 def test_two_files_are_taken_at_either_profile(figure, profile, tmp_path):
     paths = {name: tmp_path / name for name in ("source", "target")}
     for path in paths.values():
-        path.write_text("a b\n" * 20)
+        path.write_text("".join(f"a b{number}\n" for number in range(20)))
     assert Request(figure, profile, paths).config.source == paths["source"]
 
 
@@ -79,7 +79,7 @@ def test_two_files_are_taken_at_either_profile(figure, profile, tmp_path):
 def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
     monkeypatch.setattr("notebooks.attend.readout.experiment.LISTED", 99)
     for name, common in (("source", "der hund"), ("target", "the dog")):
-        lines = [f"{common} {copy} {word}" for copy in range(4) for word in HOSTILE]
+        lines = [f"{common} {copy} {word}" for copy in range(8) for word in HOSTILE]
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     experiment = figure.rpartition("/")[2]
     given = {name: str(tmp_path / name) for name in ("source", "target")}

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attnlib.analysis.interventions import ATTRIBUTIONS, WAYS, Donors, attributions
-from attnlib.analysis.part_shares import SIDES
+from attnlib.analysis.part_shares import FACTOR_SIDES
 from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.decomposition.rows import total_variation
 from attnlib.decomposition.shares import ShareSums
@@ -132,7 +132,7 @@ class OutcomeSums:
 
     def effects(self) -> dict:
         """Return the mean of each outcome, by way, side, part and outcome."""
-        means: dict = {way: {side: {} for side in SIDES} for way in WAYS}
+        means: dict = {way: {side: {} for side in FACTOR_SIDES} for way in WAYS}
         for (way, side, part), total in self.changes.items():
             outcome = dict(zip(OUTCOMES, (total / self.rows).tolist(), strict=True))
             for same_donors in WAYS if part == "temporal" else (way,):
@@ -177,7 +177,7 @@ def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
             "similarity_without": rebuilt[f"without_{decoder}_{encoder}"].similarity,
         }
         terms.append(row)
-    return {side: {part: attributions(terms, part, side) for part in PART_NAMES} for side in SIDES}
+    return {side: {part: attributions(terms, part, side) for part in PART_NAMES} for side in FACTOR_SIDES}
 
 
 class Config(SuiteConfig):
@@ -289,7 +289,7 @@ def _is_defined(calibration: Mapping) -> bool:
 def _rows(columns: Mapping, calibration: Mapping) -> list[dict]:
     """A row for each side and part of one network."""
     rows = []
-    for side in SIDES:
+    for side in FACTOR_SIDES:
         for part in PART_NAMES:
             row = {**columns, "side": side, "part": part, **calibration["attributions"][side][part]}
             for way in WAYS:
@@ -310,8 +310,8 @@ class Table:
     def of(cls, measured: Sequence[Network]) -> "Table":
         shares, moved = [], []
         for _, found in measured:
-            shares.append(_array(found["attributions"], SIDES, PART_NAMES, ATTRIBUTIONS))
-            moved.append(_array(found["effects"], WAYS, SIDES, PART_NAMES, OUTCOMES))
+            shares.append(_array(found["attributions"], FACTOR_SIDES, PART_NAMES, ATTRIBUTIONS))
+            moved.append(_array(found["effects"], WAYS, FACTOR_SIDES, PART_NAMES, OUTCOMES))
         return cls(np.array(shares), np.array(moved))
 
     def __len__(self) -> int:
@@ -387,13 +387,13 @@ def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> 
         nested: draw groups, and networks within them; else keep every group.
     """
     axes = {
-        "rank": (WAYS, SIDES, OUTCOMES, SETS, ATTRIBUTIONS),
-        "differences": (WAYS, SIDES, OUTCOMES, SETS, tuple(DIFFERENCES)),
-        "fades": (WAYS, SIDES, OUTCOMES[1:], SETS, ATTRIBUTIONS),
-        "hits": (WAYS, SIDES, OUTCOMES, ATTRIBUTIONS),
-        "hit_differences": (WAYS, SIDES, OUTCOMES, tuple(DIFFERENCES)),
-        "missed": (WAYS, SIDES, OUTCOMES),
-        "ways": (SIDES, OUTCOMES, PART_NAMES[1:]),
+        "rank": (WAYS, FACTOR_SIDES, OUTCOMES, SETS, ATTRIBUTIONS),
+        "differences": (WAYS, FACTOR_SIDES, OUTCOMES, SETS, tuple(DIFFERENCES)),
+        "fades": (WAYS, FACTOR_SIDES, OUTCOMES[1:], SETS, ATTRIBUTIONS),
+        "hits": (WAYS, FACTOR_SIDES, OUTCOMES, ATTRIBUTIONS),
+        "hit_differences": (WAYS, FACTOR_SIDES, OUTCOMES, tuple(DIFFERENCES)),
+        "missed": (WAYS, FACTOR_SIDES, OUTCOMES),
+        "ways": (FACTOR_SIDES, OUTCOMES, PART_NAMES[1:]),
     }
     groups: dict[str, list[int]] = {}
     for place, (columns, _) in enumerate(measured):
@@ -478,7 +478,11 @@ def _by_family(measured: Sequence[Network]) -> list[dict]:
     for columns, found in measured:
         families.setdefault(columns["family"], []).append((columns, found))
     rows = []
-    exchange, both, attention = WAYS.index("exchange"), SIDES.index("both"), OUTCOMES.index("attention")
+    exchange, both, attention = (
+        WAYS.index("exchange"),
+        FACTOR_SIDES.index("both"),
+        OUTCOMES.index("attention"),
+    )
     for name, members in families.items():
         found = statistics(Table.of(members), np.ones((1, len(members))))
         rank = found["rank"][0, exchange, both, attention, SETS.index(EVERY)]  # (attribution,)
