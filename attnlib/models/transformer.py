@@ -137,7 +137,7 @@ class KeyValues(ShowsShapes):
         (1, 3, 2, 5, 4)
     """
 
-    keys: Float[Tensor, "batch *layers heads source head_width"]
+    keys: Float[Tensor, "batch ... heads source head_width"]
     values: Float[Tensor, "batch *layers heads source head_width"]
 
     @classmethod

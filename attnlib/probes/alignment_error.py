@@ -81,10 +81,10 @@ def error_rates(*, sure_hits: float, possible_hits: float, made: int, sure: int)
     """Return the rates of Och and Ney 2003 from counts of links, summed over all sentences.
 
     Args:
-        sure_hits: links made that are sure, |A ∩ S|.
-        possible_hits: links made that are possible, the sure ones included, |A ∩ P|.
-        made: links made, |A|.
-        sure: sure gold links, |S|.
+        sure_hits: links made that are sure, ``|A ∩ S|``.
+        possible_hits: links made that are possible, the sure ones included, ``|A ∩ P|``.
+        made: links made, ``|A|``.
+        sure: sure gold links, ``|S|``.
 
     Returns:
         The rates; NaN where their denominator is zero.
