@@ -138,7 +138,7 @@ class KeyValues(ShowsShapes):
     """
 
     keys: Float[Tensor, "batch ... heads source head_width"]
-    values: Float[Tensor, "batch *layers heads source head_width"]
+    values: Float[Tensor, "batch ... heads source head_width"]
 
     @classmethod
     def stacked(cls, layers: "list[KeyValues]") -> "KeyValues":
