@@ -42,7 +42,7 @@ class Sample:
     target: Int[Tensor, " target"]
     read: Int[Tensor, " target"]
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
-    probe: Float[Tensor, "target source"] | None = None
+    probe: Float[Tensor, "shown_target shown_source"] | None = None
     lengths: tuple[int, int] | None = None
     terms: dict[Head, Float[Tensor, "terms queries keys"]] = field(default_factory=dict)
     term_names: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -49,6 +49,7 @@ class AttendedPair(ShowsShapes):
     is_cut: bool = False
 
 
+@runtime_checkable
 class Passes(Protocol):
     """A text that a model can read, any number of times.
 
