@@ -324,7 +324,7 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(corpus, tmp_path):
         (expected,) = model.generate(ids, max_new_tokens=9, num_beams=1, do_sample=False).tolist()
         assert tokens.target[row][valid].tolist() == expected[1:]
         assert tokens.read[row][valid].tolist() == expected[:-1]
-    assert "the targets are what it writes itself" in " ".join(notes(analyse(stream)))
+    assert "it wrote the targets itself" in " ".join(notes(analyse(stream)))
     assert_refused(lambda: checkpoint.stream(ParallelText(text.source)), "there is no target: give a file")
 
 
@@ -589,7 +589,7 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     assert said["about"]["Target"].startswith("what the model itself writes")
     assert "no reference to say how good" in said["about"]["Predictions"]
     assert said["made"]["options"]["--generate"] is True
-    assert "the targets are what it writes itself, and there is no reference" in " ".join(said["notes"])
+    assert "it wrote the targets itself, and there is no reference" in " ".join(said["notes"])
     assert "no logits were given" not in " ".join(said["notes"])
     assert said["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
     assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
@@ -673,8 +673,8 @@ def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     assert 0 < long < 24
     said = toys.said_by(out)
     assert (said["losses"]["left_out"], said["losses"]["cut"]) == (4, long)
-    assert any(f"asked for: {long} pairs" in note for note in said["notes"])
-    assert any("an empty side: 4 pairs" in note for note in said["notes"])
+    assert any(f"{long} pairs were cut off at the longest length" in note for note in said["notes"])
+    assert any("4 pairs of the corpus were left out because a side is empty" in note for note in said["notes"])
     assert notes(read_report(out)) == said["notes"], "what a report warned of is there when it is read again"
 
 
