@@ -180,6 +180,8 @@ def own_text_sentences(request: Request) -> list[str]:
     from companion.data.labelled_sets import own_sentences
     from companion.data.parallel import own_facts
 
+    if not request.parameters.keys() & {"data", "source"}:
+        return []
     config = request.config
     if isinstance(getattr(config, "data", None), Path):
         return own_sentences(config.data)
