@@ -287,8 +287,9 @@ def switch():
 @pytest.mark.parametrize("made", [two_widths, switch])
 def test_the_probe_is_what_a_source_of_one_position_predicts(made):
     """Of a sample with one source position, whose every attention sees that one."""
-    torch.manual_seed(0)
-    model = made()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = made()
     adapter = HuggingFace(model)
     trace = adapter.trace(TokenBatch.of_rows([[5]], [[8, 9, 3]]))
     right = adapter.logits(trace).softmax(-1).gather(-1, trace.target_outputs[..., None])  # (1, 3, 1)
