@@ -116,7 +116,7 @@ def _training(histories: list[dict]) -> dict:
     Networks of the archive's first days have the commit that brought them, its date and its lock's versions.
     """
     known = [history.get("first_committed", history) for history in histories]
-    places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
+    places = {_place_of(history) for history in histories}
     dates = sorted(own["date"][:10] for own in known if "date" in own)
     packages = {" ".join(each) for own in known for each in own.get("packages", {}).items() if each[1]}
     return {
@@ -126,6 +126,13 @@ def _training(histories: list[dict]) -> dict:
         "trained_between": [dates[0], dates[-1]] if dates else [],
         "trained_with": sorted(packages),
     }
+
+
+def _place_of(history: dict) -> str:
+    """Say on what a network was trained: device, instruction set of a CPU if it is known, threads."""
+    instructions = history.get("instruction_set")
+    device = f"{history['device']} with {instructions}" if instructions else history["device"]
+    return f"{device}, {history['threads']} thread(s)"
 
 
 def _check_machine(device: str, threads: int) -> None:

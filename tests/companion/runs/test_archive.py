@@ -329,7 +329,7 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
     assert json.loads((folder / "run.json").read_text()) == run_record(spec)
-    assert {"seconds", "threads", "device"} <= first.history.keys()
+    assert {"seconds", "threads", "device", "instruction_set"} <= first.history.keys()
     assert first.history == again.history
     tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
     torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
