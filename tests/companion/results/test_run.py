@@ -228,3 +228,13 @@ def test_whether_data_is_here_makes_no_result_stale(current, monkeypatch, tmp_pa
 def test_a_result_says_with_what_instructions_a_cpu_trained(known, place):
     history = {"device": "Xeon × 2", "threads": 1, "seconds": 1.0}
     assert _training([history | known])["trained_on"] == [place]
+
+
+def test_all_trainings_of_a_network_count():
+    first = {"device": "EPYC", "threads": 1, "seconds": 2.0, "date": "2026-01-01T00:00:00+00:00"}
+    again = first | {"device": "Xeon", "seconds": 3.0, "date": "2026-02-02T00:00:00+00:00"}
+    found = _training([again | {"earlier": [first]}])
+    assert found["trained_on"] == ["EPYC, 1 thread(s)", "Xeon, 1 thread(s)"]
+    assert found["training_seconds"] == 5.0
+    assert found["trained_between"] == ["2026-01-01", "2026-02-02"]
+    assert found["networks"] == 1
