@@ -113,19 +113,27 @@ def _in_words(missing: Iterable[Spec]) -> list[str]:
 def _training(histories: list[dict]) -> dict:
     """How long networks were trained, where, when and with what, as far as their records tell.
 
-    Networks of the archive's first days have the commit that brought them, its date and its lock's versions.
+    Networks that were trained again, for a later question, count with all of their trainings. Networks of the
+    archive's first days have the commit that brought them, its date and its lock's versions.
     """
-    known = [history.get("first_committed", history) for history in histories]
-    places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
+    trainings = [each for history in histories for each in (history, *history.get("earlier", ()))]
+    known = [training.get("first_committed", training) for training in trainings]
     dates = sorted(own["date"][:10] for own in known if "date" in own)
     packages = {" ".join(each) for own in known for each in own.get("packages", {}).items() if each[1]}
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
-        "training_seconds": round(sum(history["seconds"] for history in histories), 1),
-        "trained_on": sorted(places),
+        "training_seconds": round(sum(training["seconds"] for training in trainings), 1),
+        "trained_on": sorted({_place_of(training) for training in trainings}),
         "trained_between": [dates[0], dates[-1]] if dates else [],
         "trained_with": sorted(packages),
     }
+
+
+def _place_of(history: dict) -> str:
+    """Say on what a network was trained: device, instruction set of a CPU if it is known, threads."""
+    instructions = history.get("instruction_set")
+    device = f"{history['device']} with {instructions}" if instructions else history["device"]
+    return f"{device}, {history['threads']} thread(s)"
 
 
 def _check_machine(device: str, threads: int) -> None:

@@ -58,8 +58,22 @@ class Run:
         return [_json(self.line), *(_json(self.measured[question]) for question in questions)]
 
     def updated(self, newer: "Run") -> "Run":
-        """The run with the measurements of both, the newer ones where both have them."""
-        return Run(newer.line, self.measured | newer.measured)
+        """The run with the measurements of both, the newer ones where both have them.
+
+        A later question may need a network that is gone. It is then trained again, perhaps on another
+        machine, and measurements of both trainings stand side by side: the run keeps both histories.
+        """
+        history = _latest_history(self.line["history"], newer.line["history"])
+        return Run(newer.line | {"history": history}, self.measured | newer.measured)
+
+
+def _latest_history(older: dict, newer: dict) -> dict:
+    """The history of a run's last training; under ``earlier`` those before it, the latest first."""
+    before = list(older.get("earlier", []))
+    last = {name: value for name, value in older.items() if name != "earlier"}
+    if last != newer:
+        before.insert(0, last)
+    return newer | {"earlier": before} if before else newer
 
 
 class Archive:
@@ -93,6 +107,8 @@ class Archive:
         run = run_id(measurement.spec)
         path = self.loose / f"{run}.jsonl"
         line = {"run": run, "version": measurement.version, "found": found} | measurement.question
+        if "date" in history:
+            line["trained"] = history["date"]  # tells which training of the run was measured
         with locked(self.loose, wait=True):
             known = _read(path).get(run)
             if known is None:

@@ -223,6 +223,8 @@ def origin(device: str, seconds: float) -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
         "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
+        # Instructions of another width sum in another order, which a network that still learns amplifies.
+        "instruction_set": None if device.startswith("cuda") else torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",

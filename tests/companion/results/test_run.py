@@ -15,7 +15,7 @@ from companion.results.__main__ import main as compute
 from companion.results.config import override, plain
 from companion.results.request import Request
 from companion.results.result import Result
-from companion.results.run import needed, run
+from companion.results.run import _training, needed, run
 from companion.runs.answer import main as answer
 from companion.runs.archive import Archive
 from companion.runs.evaluate import traces
@@ -215,3 +215,26 @@ def test_whether_data_is_here_makes_no_result_stale(current, monkeypatch, tmp_pa
     for place in ("ATTNLIB_DATA", "ATTNLIB_CACHE"):
         monkeypatch.setenv(place, str(tmp_path))
     assert current.current
+
+
+@pytest.mark.parametrize(
+    ("known", "place"),
+    [
+        ({}, "Xeon × 2, 1 thread(s)"),
+        ({"instruction_set": None}, "Xeon × 2, 1 thread(s)"),
+        ({"instruction_set": "AVX512"}, "Xeon × 2 with AVX512, 1 thread(s)"),
+    ],
+)
+def test_a_result_says_with_what_instructions_a_cpu_trained(known, place):
+    history = {"device": "Xeon × 2", "threads": 1, "seconds": 1.0}
+    assert _training([history | known])["trained_on"] == [place]
+
+
+def test_all_trainings_of_a_network_count():
+    first = {"device": "EPYC", "threads": 1, "seconds": 2.0, "date": "2026-01-01T00:00:00+00:00"}
+    again = first | {"device": "Xeon", "seconds": 3.0, "date": "2026-02-02T00:00:00+00:00"}
+    found = _training([again | {"earlier": [first]}])
+    assert found["trained_on"] == ["EPYC, 1 thread(s)", "Xeon, 1 thread(s)"]
+    assert found["training_seconds"] == 5.0
+    assert found["trained_between"] == ["2026-01-01", "2026-02-02"]
+    assert found["networks"] == 1

@@ -103,6 +103,38 @@ def test_a_run_of_another_version_of_its_training_is_another_run(kept, monkeypat
     assert archive.history(SPECS[0]) is None
 
 
+def trained(date, **more):
+    return {"seconds": 1, "device": "CPU", "threads": 1, "date": date} | more
+
+
+def test_a_run_that_was_trained_again_keeps_the_histories_of_all_its_trainings(kept):
+    archive, two, three = kept
+    for measurement, date in ((two, "2026-01-01"), (three, "2026-02-02"), (two, "2026-03-03")):
+        archive.pack()
+        archive.put(measurement, trained(date), {"width": 1})
+    archive.pack()
+    history = archive.history(SPECS[0])
+    assert history["date"] == "2026-03-03"
+    assert [each.get("date") for each in history["earlier"]] == ["2026-02-02", "2026-01-01", None]
+
+
+def test_a_measurement_says_which_training_it_is_of(kept):
+    archive, _, three = kept
+    archive.pack()
+    archive.put(three, trained("2026-02-02"), {"width": 1})
+    archive.pack()
+    (run,) = archive.runs()
+    assert [line.get("trained") for line in run.measured.values()] == [None, "2026-02-02"]
+
+
+def test_another_measurement_of_the_same_training_adds_no_history(kept):
+    archive, two, _ = kept
+    archive.pack()
+    archive.put(two, {"seconds": 1}, {"width": 5})
+    archive.pack()
+    assert archive.history(SPECS[0]) == {"seconds": 1}
+
+
 def test_packing_drops_a_run_whose_training_has_a_newer_version(kept, monkeypatch):
     archive, two, _ = kept
     archive.pack()
@@ -329,7 +361,7 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
     assert json.loads((folder / "run.json").read_text()) == run_record(spec)
-    assert {"seconds", "threads", "device"} <= first.history.keys()
+    assert {"seconds", "threads", "device", "instruction_set"} <= first.history.keys()
     assert first.history == again.history
     tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
     torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
