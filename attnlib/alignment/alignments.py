@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlib.alignment.both_directions import Link, Method, symmetrise
+from attnlib.alignment.both_directions import Method, symmetrise
 from attnlib.alignment.gold import Gold, gold_of_text, read_gold
 from attnlib.alignment.scores import LinkScores, LinkSums
 from attnlib.errors import BadInput
 from attnlib.optional import library
+from attnlib.probes.alignment_error import Link
 
 if TYPE_CHECKING:
     from pandas import DataFrame

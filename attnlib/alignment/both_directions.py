@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable
 from typing import Literal, get_args
 
 from attnlib.errors import check_known
+from attnlib.probes.alignment_error import Link
 
-Link = tuple[int, int]  # (source word, target word), from 0: as in the Pharaoh format
 Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))

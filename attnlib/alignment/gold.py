@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlib.alignment.both_directions import Link
 from attnlib.errors import BadInput
+from attnlib.probes.alignment_error import Link
 
 _PHARAOH = re.compile(r"(\d+)([-p])(\d+)")
 _NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")

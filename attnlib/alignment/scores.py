@@ -3,9 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from attnlib.alignment.both_directions import Link
 from attnlib.alignment.gold import Gold
-from attnlib.probes.alignment_error import error_rates
+from attnlib.probes.alignment_error import Link, error_rates
 from attnlib.streaming import StreamingSums
 
 
