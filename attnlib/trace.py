@@ -43,6 +43,7 @@ QUERY_SIDE: dict[AttentionKind, Side] = {
 }
 KEY_SIDE: dict[AttentionKind, Side] = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
 SIDES: tuple[Side, Side] = ("source", "target")
+KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")  # in the order of a report
 Traced = TypeVar("Traced", "Trace", "Attention")
 
 

@@ -36,6 +36,9 @@ class LinkScores:
 class LinkSums(StreamingSums):
     """Sums over sentence pairs behind :class:`LinkScores`; ``+`` joins two parts of a corpus.
 
+    Links are given, and gold links sure or possible. :class:`~attnlib.probes.alignment_error.AlignmentSums`
+    makes the links itself, from rows of attention in which tied words share a link, and knows sure ones only.
+
     Example:
         >>> gold = Gold([(0, 0), (1, 1)], [(1, 2)])
         >>> LinkSums().update([(0, 0), (1, 2), (2, 2)], gold).result()

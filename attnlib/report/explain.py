@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import term_name
@@ -17,6 +16,7 @@ from attnlib.optional import library
 from attnlib.report.as_text import visible
 from attnlib.report.contents import SIDES, Name, id_as_word, words_of
 from attnlib.report.tables import pair_of
+from attnlib.trace import KINDS
 
 if TYPE_CHECKING:
     from pandas import DataFrame

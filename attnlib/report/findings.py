@@ -5,12 +5,12 @@ import statistics
 from operator import itemgetter
 from typing import Any
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.report.contents import reads_frames
 from attnlib.report.templates import template
+from attnlib.trace import KINDS
 
 HALF = 0.5  # a part that has more of a head's variation makes it
 ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt

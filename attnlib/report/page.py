@@ -18,7 +18,6 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
@@ -29,6 +28,7 @@ from attnlib.report.as_text import number, visible
 from attnlib.report.contents import SIDES, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
 from attnlib.report.templates import FOLDER, template
+from attnlib.trace import KINDS
 
 MOST_MAPS = 48  # matrices of the sample that are drawn
 MOST_CELLS = 20_000  # squares of all of them

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
@@ -16,6 +15,7 @@ from attnlib.optional import library
 from attnlib.report.as_text import number
 from attnlib.report.contents import COLOURS, SIDES, Name
 from attnlib.report.tables import sample_of
+from attnlib.trace import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
