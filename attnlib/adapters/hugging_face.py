@@ -1,9 +1,9 @@
 """Trace Hugging Face encoder–decoders (T5, BART, mBART, Marian and the like) through hooks.
 
 Models whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders) are supported:
-their source has positions and no words, and all of its positions have one id. For a decoder or an encoder
-alone (GPT-2, Llama, BERT and the like), :class:`HuggingFace` makes the adapter of
-:mod:`attnlib.adapters.single_stack`.
+their source has positions and no words, and all of its positions have one id. A decoder or an encoder alone
+(GPT-2, Llama, BERT and the like) has the adapter of :mod:`attnlib.adapters.single_stack`; :func:`adapter_of`
+chooses between the two.
 
 Two things are caught of each attention: the states that its query and key projections read, and the attention
 that it returns. The scores that the projections make are checked against the latter in every batch. A model
@@ -12,6 +12,7 @@ that computes its attention in one fused call returns none, so that it runs with
 """
 
 import re
+import warnings
 import weakref
 from collections.abc import Collection, Mapping
 from copy import copy
@@ -69,10 +70,7 @@ _FAMILIES = (
 
 
 class HuggingFace(Traced):
-    """Trace a model of the transformers library.
-
-    For a decoder or an encoder alone this makes a :class:`~attnlib.adapters.single_stack.SingleStack`, which
-    takes the same arguments and catches its self-attention.
+    """Trace an encoder–decoder of the transformers library; :func:`adapter_of` takes any of its models.
 
     Args:
         model: loaded, or built from a config; it stays on its device and in its precision.
@@ -101,8 +99,14 @@ class HuggingFace(Traced):
     """
 
     def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":
-        """Return an adapter of an encoder–decoder, or that of a decoder or an encoder alone."""
+        """Return an adapter of an encoder–decoder; for other models :func:`adapter_of` replaces the class."""
         if cls is HuggingFace and is_single_stack(model):
+            warnings.warn(
+                f"HuggingFace of {type(model).__name__}, which reads one text, is deprecated: it is "
+                "attnlib.adapter_of(model), or attnlib.adapters.SingleStack(model)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
             return SingleStack(model, **options)
         return super().__new__(cls)
 
@@ -636,6 +640,31 @@ def _place_of(path: str, module: Any) -> Hooked | None:
                 scale=float(module.scaling),
             )
     return place
+
+
+def adapter_of(model: Any, **options: Any) -> HuggingFace | SingleStack:
+    """Return the adapter that traces a model of the transformers library.
+
+    Args:
+        model: an encoder–decoder, or a decoder or an encoder alone.
+        options: ``kinds``, ``layers`` and ``ignored``, as for :class:`HuggingFace`.
+
+    Returns:
+        A :class:`~attnlib.adapters.single_stack.SingleStack` of a decoder or an encoder alone, else a
+        :class:`HuggingFace`.
+
+    Raises:
+        BadInput: the model has no attention of a known form.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2))
+        >>> type(adapter_of(model)).__name__
+        'SingleStack'
+    """
+    if is_single_stack(model):
+        return SingleStack(model, **options)
+    return HuggingFace(model, **options)
 
 
 def require_unwrapped(model: nn.Module) -> None:

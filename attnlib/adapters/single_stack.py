@@ -157,7 +157,7 @@ def is_single_stack(model: object) -> bool:
 class SingleStack(Traced):
     """Trace a decoder or an encoder of the transformers library, alone.
 
-    ``attnlib.HuggingFace(model)`` makes one for such a model. A pass has one sequence, which is both its
+    ``attnlib.adapter_of(model)`` makes one for such a model. A pass has one sequence, which is both its
     source and its target: see :meth:`~attnlib.trace.Trace.of_one_sequence`.
 
     Args:

@@ -29,7 +29,7 @@ from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
-from attnlib.report.sequences import stream_of_sequences
+from attnlib.report.sequences import adapter_of_sequences, stream_of_sequences
 from attnlib.report.texts import ParallelText
 from attnlib.report.words_shown import with_words
 
@@ -159,18 +159,24 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         console.print(
             f"note: {trace}, which the tokenizer takes as plain text; take them out of the files first"
         )
-    console.print(_memory_needed(checkpoint, stream, options))
+    console.print(_memory_needed(checkpoint, options))
     return job
 
 
 def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: AnalyseOptions) -> Stream:
-    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
+    """Return the passes of a decoder or an encoder alone."""
     if options.generate:
         raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
-    settings = options.settings(*PASS_OPTIONS, "batch_size", "longest")
+    settings = _settings_of_sequences(options) | options.settings("batch_size", "longest")
+    return stream_of_sequences(checkpoint, text, **settings)
+
+
+def _settings_of_sequences(options: AnalyseOptions) -> dict[str, Any]:
+    """Return what is looked at of a model that reads one text, which has no attention of the default kind."""
+    settings = options.settings(*PASS_OPTIONS)
     if settings["kinds"] == ("cross",):
         settings["kinds"] = None
-    return stream_of_sequences(checkpoint, text, **settings)
+    return settings
 
 
 def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
@@ -185,10 +191,10 @@ def _method(options: AnalyseOptions) -> Method:
     return cast("Method", options.method)
 
 
-def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
+def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
     """Return how much memory an analysis takes besides the model, in words."""
     if is_single_stack(checkpoint.model):
-        adapter = stream.trace.__self__
+        adapter = adapter_of_sequences(checkpoint, **_settings_of_sequences(options))
         sizes = (options.batch_size, options.longest)
     else:
         adapter = checkpoint.adapter(**options.settings(*PASS_OPTIONS))

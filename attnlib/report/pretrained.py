@@ -597,7 +597,7 @@ def _load(
             raise BadInput(
                 f"{name} brings its own code, which is not run by default. If you trust it: "
                 "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
-                "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
+                "yourself and give it to attnlib.adapter_of or attnlib.analyse"
             ) from error
         raise BadInput(
             f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
