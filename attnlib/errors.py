@@ -94,7 +94,7 @@ def check_at_least(least: int, settings: object, *names: str) -> None:
             raise BadInput(f"{name} is {value}; it must be at least {least}")
 
 
-# Ends of a command: errors of this library, refusals by the operating system, and signals.
+# -- ends of a command: errors of this library, refusals by the operating system, and signals --
 
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}

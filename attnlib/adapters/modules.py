@@ -553,9 +553,8 @@ class Traced:
         self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
-            self.ignored = cast(
-                "Mapping[str, Collection[int]]", ignored
-            )  # a collection of ids is not a mapping
+            by_side = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+            self.ignored = by_side
         else:
             self.ignored = as_tuple(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())

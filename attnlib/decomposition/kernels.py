@@ -12,9 +12,8 @@ number depends on which of them ran, and kernels run whenever they are faster:
 * numba is installed (``pip install "attnlib[fast]"``);
 * states and sums are on the CPU, and torch has at most :data:`MOST_THREADS` threads, since a kernel has one;
 * the batch has at least :data:`FEWEST_NUMBERS` numbers. Only then are numba and the kernels loaded, which
-takes
-  a second; the first time they are compiled, which takes several seconds, and saved on disk. A batch of that
-  size saves a few milliseconds, so that a hundred of them pay for the start.
+  takes a second; the first time they are compiled, which takes several seconds, and saved on disk. A batch of
+  that size saves a few milliseconds, so that a hundred of them pay for the start.
 
 The functions at the end of this file are ordinary Python that numba compiles without changes.
 ``no_type_check`` keeps checkers of annotations from wrapping them, because numba cannot compile a wrapper.

@@ -394,11 +394,10 @@ class RotaryAttention(MultiHeadAttention):
         Returns:
             Rows of the same shape.
         """
-        cos, sin = rotation_tables(
-            first + rows.shape[-2], self.head_width
-        )  # (first + length, head_width) both
-        cos = cos[first:].to(rows)  # (length, head_width)
-        sin = sin[first:].to(rows)  # (length, head_width)
+        n_positions = first + rows.shape[-2]
+        all_cos, all_sin = rotation_tables(n_positions, self.head_width)  # (n_positions, head_width) both
+        cos = all_cos[first:].to(rows)  # (length, head_width)
+        sin = all_sin[first:].to(rows)  # (length, head_width)
         first_half, second_half = rows.chunk(2, dim=-1)
         quarter_turned = torch.cat([-second_half, first_half], dim=-1)  # (*batch, length, head_width)
         return rows * cos + quarter_turned * sin

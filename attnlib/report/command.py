@@ -84,7 +84,7 @@ def analyse_command(options: AnalyseOptions) -> None:
     console.print(f"report: {options.out / 'index.html'}")
 
 
-# Jobs.
+# -- jobs --
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +211,7 @@ def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
     )
 
 
-# Doing it, shard by shard.
+# -- going through it, shard by shard --
 
 
 def _parts(options: AnalyseOptions) -> list[_Part]:
@@ -334,7 +334,7 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     return seconds
 
 
-# Results.
+# -- results --
 
 
 def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:

@@ -92,7 +92,7 @@ def page(
     )
 
 
-# Subject and provenance of the analysis.
+# -- subject and provenance of the analysis --
 
 
 def _facts(analysis: Analysis) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _option_as_text(option: str, value: object) -> str:
     return str(value)
 
 
-# The tables of each kind of attention.
+# -- the tables of each kind of attention --
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +252,7 @@ def _interval_as_text(row: _Row, part: str) -> str:
     return f"{number(share)} [{number(low)}, {number(high)}]"
 
 
-# One sample that everybody sees, and all of them for the script.
+# -- one sample that everybody sees, and all of them for the script --
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -607,7 +607,7 @@ def _load(
     return _Loaded(model, tokenizer, info)
 
 
-# Models that cannot be loaded, or would be loaded as something else.
+# -- models that cannot be loaded, or would be loaded as something else --
 
 
 def _require_device(device: str) -> None:

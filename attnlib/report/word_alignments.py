@@ -48,9 +48,8 @@ from attnlib.trace import SIDES
 Direction = Literal["forward", "reverse"]
 Progress = Callable[[str, int], None]  # of what is being done, and how many batches were read
 
-CHOSEN_ON = (
-    1_000  # sentence pairs, at most, that the best head is looked for on where there are no gold links
-)
+# Sentence pairs, at most, on which the best head is looked for where there are no gold links.
+CHOSEN_ON = 1_000
 SHOWN_SYMMETRISED: tuple[Method, ...] = ("intersection", "union", "grow-diag-final-and")
 _OF_PASSES = ("batch_size", "longest")
 _OF_STREAM = ("name", "special")
