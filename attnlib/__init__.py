@@ -106,6 +106,7 @@ _SUBMODULES = (
     "optional",
     "options",
     "probes",
+    "progress",
     "report",
     "sealed",
     "streaming",

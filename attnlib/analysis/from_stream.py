@@ -8,7 +8,6 @@ from typing import Any
 from warnings import warn
 
 from attnlib.adapters.modules import described, weights_digest
-from attnlib.analysis.bar import Progress
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
@@ -17,6 +16,7 @@ from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import as_tuple
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.progress import Progress
 from attnlib.trace import Trace
 from attnlib.version import __version__
 

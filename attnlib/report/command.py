@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.fit import Fit
@@ -25,6 +24,7 @@ from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.files import locked
 from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
+from attnlib.progress import following
 from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
 from attnlib.report.pretrained import Checkpoint
@@ -272,12 +272,11 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
     title = PASSES[stage]
     if shard.shards > 1:
         title += f", shard {shard.shard} of {shard.shards}"
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bars:
-        bar = bars.add_task(title, total=n_batches)
+    with following(progress=True, console=console) as follower:
+        after_batch = follower.stage(stage, title=title, n_batches=n_batches)
 
         def follow(_stage: str, n_read: int) -> None:
-            bars.update(bar, completed=n_read)
+            after_batch(n_read)
 
         if stage == "fit":
             fit_part(
@@ -293,7 +292,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
             judge_part(
                 job.stream, fit, shard, interventions=options.interventions, keep=job.keep, progress=follow
             )
-        bars.update(bar, completed=n_batches)
+        after_batch(n_batches)
 
 
 def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
