@@ -26,7 +26,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooked, Hooks, Pairs, Traced, evaluated, pairs_by_length, probe_of_pairs
+from attnlib.adapters.modules import (
+    Hooked,
+    Hooks,
+    ModelAdapter,
+    Pairs,
+    evaluated,
+    pairs_by_length,
+    probe_of_pairs,
+)
 from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
@@ -69,7 +77,7 @@ _FAMILIES = (
 )
 
 
-class HuggingFace(Traced):
+class HuggingFace(ModelAdapter):
     """Trace an encoder–decoder of the transformers library; :func:`adapter_of` takes any of its models.
 
     Args:

@@ -522,7 +522,7 @@ def pairs_by_length(trace: Trace, least: int = 2048) -> Iterator[Pairs]:
 # -- models --
 
 
-class Traced:
+class ModelAdapter:
     """A model whose hooked attentions are caught in every pass; the base of the adapters of models.
 
     Subclasses define ``_prepared(batch)``, which adds what the decoder reads, and ``_run(batch)``, which
@@ -539,7 +539,7 @@ class Traced:
         ignored: the ids, as a tuple, or by side.
 
     Example:
-        >>> Traced(nn.Linear(2, 2), (), ignored=[0, 1]).ignored
+        >>> ModelAdapter(nn.Linear(2, 2), (), ignored=[0, 1]).ignored
         (0, 1)
     """
 
@@ -745,7 +745,10 @@ class _Caught(ShowsShapes):
     keys: object
 
 
-class Modules(Traced):
+Traced = ModelAdapter  # its name in earlier releases
+
+
+class Modules(ModelAdapter):
     """Trace a model of which some modules are watched while it runs.
 
     Args:
@@ -837,7 +840,7 @@ class Modules(Traced):
         """
         batch = _batch_of(trace)
         with evaluated(self.model), _slow_path():
-            return _logits_of(self._run(batch), batch)
+            return _logits_in(self._run(batch), batch)
 
     def lexical_probe(self, trace: Trace) -> Float[Tensor, "batch target source"]:
         """Return the lexical probe β: the probability of the right word if one source position alone is seen.
@@ -896,7 +899,7 @@ class Modules(Traced):
         with Hooks(self.model) as hooks, _slow_path():
             for place, position in positions.items():
                 self._force(place, position, hooks)
-            return _logits_of(self._run(batch), batch)
+            return _logits_in(self._run(batch), batch)
 
     def _force(self, place: Hooked, position: int | None, hooks: Hooks) -> None:
         """Let an attention see one source position alone, as :meth:`_find_way_to_force` found out how."""
@@ -992,7 +995,7 @@ def _with_attention_on(output: Outputs, *, position: int | None, heads: int) -> 
     return (*output[:-1], forced) if isinstance(output, tuple) else forced
 
 
-def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
+def _logits_in(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
     """Return the logits in what ``run`` returned: a tensor, or an object with logits, alone or in a tuple."""
     first = output[0] if isinstance(output, tuple) else output
     logits = getattr(first, "logits", first)

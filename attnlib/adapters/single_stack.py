@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooks, Traced, evaluated
+from attnlib.adapters.modules import Hooks, ModelAdapter, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
@@ -154,7 +154,7 @@ def is_single_stack(model: object) -> bool:
     return not getattr(config, "is_encoder_decoder", False)
 
 
-class SingleStack(Traced):
+class SingleStack(ModelAdapter):
     """Trace a decoder or an encoder of the transformers library, alone.
 
     ``attnlib.adapter_of(model)`` makes one for such a model. A pass has one sequence, which is both its

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlib.adapters.modules import Traced
+from attnlib.adapters.modules import ModelAdapter
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
 from attnlib.errors import BadInput
@@ -64,7 +64,7 @@ class Losses:
 def _model_of(trace: Callable) -> nn.Module | None:
     """Return the model of the adapter that a method belongs to; None for any other function."""
     adapter = getattr(trace, "__self__", None)
-    return adapter.model if isinstance(adapter, Traced) else None
+    return adapter.model if isinstance(adapter, ModelAdapter) else None
 
 
 def _no_losses(_batch: object) -> Losses:

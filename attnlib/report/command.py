@@ -135,12 +135,13 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     assert options.model is not None  # options without traces have a model and a source
     assert options.source is not None
     text = ParallelText(options.source, options.target)
-    n_lines, _ = text.checked()
+    text.checked()  # before the model is loaded
     checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
     if is_single_stack(checkpoint.model):
         stream = _stream_of_sequences(checkpoint, text, options)
     else:
         stream = checkpoint.stream(text, **options.settings(*PASS_OPTIONS, *BATCH_OPTIONS))
+    assert stream.n_batches is not None  # options have no batches without pairs
     settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
     about = checkpoint.about | text.about
     if options.generate:
@@ -148,7 +149,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     job = _Job(
         stream=stream,
         keep=_partial_sums(options, stream.made()["sha256"] | settings),
-        n_batches=-(-n_lines // options.batch_size),
+        n_batches=stream.n_batches,
         about=about,
         shown=checkpoint.shown,
         name=checkpoint.word,

@@ -8,13 +8,14 @@ from typing import Any
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.decomposition.typicality import MINIMUM_CELL
+from attnlib.errors import first_names
 from attnlib.report.contents import reads_frames
 from attnlib.report.templates import template
 from attnlib.trace import KINDS
 
 HALF = 0.5  # a part that has more of a head's variation makes it
 ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt
-MOST_NAMED = 6  # heads that a sentence names
+MOST_HEADS = 6  # that a sentence names
 KINDS_IN_WORDS = {
     "cross": "Cross-attention",
     "encoder_self": "Self-attention of the encoder",
@@ -98,9 +99,7 @@ def _lower_end(row: dict, part: str) -> float:
 
 
 def _named_heads(rows: list[dict]) -> str:
-    names = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:MOST_NAMED])
-    if len(rows) > MOST_NAMED:
-        names += f" and {len(rows) - MOST_NAMED} more"
+    names = first_names([f"{row['layer']}.{row['head']}" for row in rows], most=MOST_HEADS)
     return f"{len(rows)} (layer.head {names})"
 
 

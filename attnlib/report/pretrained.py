@@ -22,7 +22,7 @@ from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import as_tuple
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, first_names
 from attnlib.report.pieces import (
     id_of_mark,
     ignorable_ids,
@@ -34,9 +34,9 @@ from attnlib.report.pieces import (
 from attnlib.report.texts import Text
 from attnlib.trace import Trace
 
-PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
+REQUIREMENTS = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
 FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
-MOST_NAMED = 4  # weights that a message names
+MOST_WEIGHTS = 4  # that a message names
 # Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
 _GREEDY = {
     "num_beams": 1,
@@ -548,16 +548,26 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
         left_out=batch.left_out,
         cut=batch.cut,
         source_pieces=len(source),
-        source_unknown=_count(source, unknown["source"]),
+        source_unknown=count_unknown(source, unknown["source"]),
         target_pieces=len(target),
-        target_unknown=_count(target, unknown["target"]),
+        target_unknown=count_unknown(target, unknown["target"]),
     )
 
 
-def _count(ids: Int[Tensor, " pieces"], counted: int | None) -> int:
-    if counted is None:
+def count_unknown(pieces: Int[Tensor, " pieces"], unknown: int | None) -> int:
+    """Return how many pieces a tokenizer does not know.
+
+    Args:
+        pieces: ids.
+        unknown: the id of an unknown piece; None if the tokenizer has none, and 0 is returned.
+
+    Example:
+        >>> count_unknown(torch.tensor([3, 5, 3]), unknown=3), count_unknown(torch.tensor([3]), None)
+        (2, 0)
+    """
+    if unknown is None:
         return 0
-    return int((ids == counted).sum())
+    return int((pieces == unknown).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -580,7 +590,7 @@ def _load(
     try:
         from transformers import AutoConfig, AutoTokenizer
     except ModuleNotFoundError as error:
-        raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
+        raise BadInput(f"the transformers library is not installed: pip install {REQUIREMENTS}") from error
     kind = "an encoder–decoder"
     try:
         config = AutoConfig.from_pretrained(name, **of_repository)
@@ -679,7 +689,10 @@ def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
         "has of another shape": mismatched,
         "has beside the model's": info["unexpected_keys"],
     }
-    texts = [f"it {fault} {_named(keys)}" for fault, keys in faults.items() if keys]
+    texts = []
+    for fault, keys in faults.items():
+        if keys:
+            texts.append(f"it {fault} {first_names(sorted(keys), most=MOST_WEIGHTS)}")
     if texts:
         raise BadInput(
             f"{name} is not whole: {'; '.join(texts)}. Missing weights would be drawn at random; give "
@@ -704,13 +717,6 @@ def _computed_positions(model: Any) -> set[str]:
     return {
         f"{path}.weight" for path, module in model.named_modules() if "Sinusoidal" in type(module).__name__
     }
-
-
-def _named(keys: Collection[str]) -> str:
-    text = ", ".join(sorted(keys)[:MOST_NAMED])
-    if len(keys) > MOST_NAMED:
-        text += f" and {len(keys) - MOST_NAMED} more"
-    return text
 
 
 def _require_vocabulary(name: str, tokenizer: Any) -> None:

@@ -10,7 +10,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import ignorable_ids, tokenizer_digest
-from attnlib.report.pretrained import Checkpoint, number_of_batches
+from attnlib.report.pretrained import Checkpoint, count_unknown, number_of_batches
 from attnlib.report.texts import Text
 from attnlib.trace import AttentionKind
 
@@ -107,8 +107,7 @@ def stream_of_sequences(
 
     def losses(batch: SequenceBatch) -> Losses:
         pieces = batch.tokens[batch.mask]
-        unknown = tokenizer.unk_token_id
-        n_unknown = 0 if unknown is None else int((pieces == unknown).sum())
+        n_unknown = count_unknown(pieces, tokenizer.unk_token_id)
         return Losses(source_pieces=len(pieces), source_unknown=n_unknown)
 
     return Stream(

@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.alignment.alignments import Alignments
-from attnlib.alignment.both_directions import Method, symmetrise
+from attnlib.alignment.both_directions import Symmetrisation, symmetrise
 from attnlib.alignment.gold import Gold, GoldFile, gold_of_text, read_gold
 from attnlib.alignment.links import (
     MEAN,
@@ -49,7 +50,7 @@ Direction = Literal["forward", "reverse"]
 
 # Sentence pairs, at most, on which the best head is looked for where there are no gold links.
 CHOSEN_ON = 1_000
-SHOWN_SYMMETRISED: tuple[Method, ...] = ("intersection", "union", "grow-diag-final-and")
+SHOWN_SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-diag-final-and")
 _OF_PASSES = ("batch_size", "longest")
 _OF_STREAM = ("name", "special")
 
@@ -66,7 +67,7 @@ def align(
     gold_first: int | None = None,
     reverse: Checkpoint | str | Path | Any = None,
     reverse_prefix: str = "",
-    method: Method = "grow-diag-final-and",
+    method: Symmetrisation = "grow-diag-final-and",
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> Alignments:
@@ -123,7 +124,7 @@ def align(
         '0-0 1-1 2-2 3-3'
     """
     check_known("shift", shift, get_args(Shift))
-    check_known("method", method, get_args(Method))
+    check_known("method", method, get_args(Symmetrisation))
     passes, reverse_settings = _passes_of(model, source, target, options=options)
     if reverse is not None and isinstance(passes, StreamPasses):
         raise BadInput(
@@ -437,7 +438,7 @@ class _Text:
         if not is_choice:
             return self.follower.stage("align", title="aligning", n_batches=n_batches)
         if n_batches is not None and isinstance(self.passes, CheckpointPasses):
-            n_batches = min(n_batches, -(-CHOSEN_ON // self.passes.batch_size))
+            n_batches = min(n_batches, ceil(CHOSEN_ON / self.passes.batch_size))
         return self.follower.stage("choose", title="choosing a head", n_batches=n_batches)
 
     def _layers(self, choices: tuple[HeadChoice, ...]) -> list[int]:
@@ -478,7 +479,7 @@ def _sides(pairs: Iterable[WordPair]) -> _Sides:
 # -- alignments and scores --
 
 
-def _alignments(directions: list[_Linked], method: Method) -> Alignments:
+def _alignments(directions: list[_Linked], method: Symmetrisation) -> Alignments:
     """Return the alignments of one direction, or of both symmetrised, with all scores."""
     by_direction = [_of_direction(linked) for linked in directions]
     rows = []
@@ -532,7 +533,7 @@ def _rows_of_direction(linked: _Linked, *, is_result: bool) -> list[dict[str, An
 
 
 def _rows_of_both(
-    directions: list[_Linked], by_direction: list[Alignments], method: Method
+    directions: list[_Linked], by_direction: list[Alignments], method: Symmetrisation
 ) -> list[dict[str, Any]]:
     """Return the scores of what is symmetrised, of attention and of IBM Model 1."""
     forward, reverse = directions
