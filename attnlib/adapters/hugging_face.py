@@ -159,16 +159,13 @@ class HuggingFace(ModelAdapter):
                     self._modules[name] = _Rows(model, name)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Return the memory of a trace: its states, queries, keys, scores and attention.
+        """Return the memory of a trace in bytes: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of samples.
             source: positions of the padded source.
             target: positions of the padded target.
             every_layer: count all layers of the chosen kinds, not only the chosen layers.
-
-        Returns:
-            Bytes.
         """
         length = {"source": source, "target": target}
         total = 0
@@ -186,7 +183,7 @@ class HuggingFace(ModelAdapter):
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Return the memory of the components of all states once every word was seen at every position.
+        """Return the bytes that the components of all states take once every word was seen at every position.
 
         Args:
             longest: number of positions.
@@ -296,9 +293,6 @@ class HuggingFace(ModelAdapter):
 
         Args:
             batch: its targets, packed.
-
-        Returns:
-            Ids.
 
         Raises:
             BadInput: neither the model nor its config says what the decoder starts with.
@@ -498,7 +492,7 @@ def assumed_start(model: Any) -> int | None:
     """Return the id that a T5-like decoder starts with if its configs do not say: that of padding.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         An id; None for a model of another kind, or one that says it.
@@ -519,7 +513,7 @@ def start_mark(model: nn.Module) -> int | None:
     """Return the id that a decoder starts with: by its generation config, as in ``generate``, or its config.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         An id; None if neither config says it.
@@ -679,7 +673,7 @@ def require_unwrapped(model: nn.Module) -> None:
     """Refuse a model inside a module that spreads it over devices, such as ``nn.DataParallel``.
 
     Args:
-        model: any module.
+        model: a network, of the transformers library or not.
 
     Raises:
         BadInput: the model is its attribute ``module``.

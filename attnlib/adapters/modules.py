@@ -355,7 +355,7 @@ def described(model: nn.Module) -> str:
     """Return the class of a model and its number of parameters, in words.
 
     Args:
-        model: any module.
+        model: a network of any class.
 
     Returns:
         As in ``"T5ForConditionalGeneration, 60,506,624 parameters"``.
@@ -375,7 +375,7 @@ def weights_digest(model: nn.Module) -> str:
     count by their names alone.
 
     Args:
-        model: any module.
+        model: a network of any class.
 
     Returns:
         64 hexadecimal digits.
@@ -423,7 +423,7 @@ def probe_of_pairs(
     """Return the lexical probe β of a pass from what a model predicts when it sees one position alone.
 
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
         logits: returns the logits of the samples of some pairs where each sees its source position alone.
         groups: the pairs to run together; by default those of :func:`pairs_by_length`.
 
@@ -467,7 +467,7 @@ def pairs_by_position(trace: Trace) -> Iterator[Pairs]:
     """Yield, for each source position, the samples that are long enough to have it.
 
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
 
     Yields:
         Pairs of one position each, with all steps of the padded target.
@@ -492,7 +492,7 @@ def pairs_by_length(trace: Trace, least: int = 2048) -> Iterator[Pairs]:
     not grow with the number of pairs.
 
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
         least: target steps of a group, together, at least.
 
     Yields:
@@ -850,7 +850,7 @@ class Modules(ModelAdapter):
         over the samples that have it, and one for each attention.
 
         Args:
-            trace: of the pass.
+            trace: the pass of a model over a batch.
 
         Returns:
             β[s, t] for target step s and source position t; zero at padding.

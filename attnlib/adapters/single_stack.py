@@ -265,15 +265,12 @@ class SingleStack(ModelAdapter):
         return logits
 
     def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
-        """Return the memory of a trace: its states, queries, keys, scores and attention.
+        """Return the memory of a trace in bytes: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of sequences.
             length: tokens of each.
             every_layer: count all layers, not only the chosen ones.
-
-        Returns:
-            Bytes.
         """
         total = 0
         for attention in self._every_layer if every_layer else self.attentions:
@@ -285,7 +282,7 @@ class SingleStack(ModelAdapter):
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Return the memory of the components of all states once every word was seen at every position.
+        """Return the bytes that the components of all states take once every word was seen at every position.
 
         Args:
             longest: number of positions.
@@ -466,7 +463,7 @@ def find_self_attentions(model: Any) -> list[SelfAttention]:
     """Return the self-attentions of a model of one stack, in order.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         At least one, all of one kind.

@@ -37,7 +37,7 @@ class TokenBatch(ShowsShapes):
     Arrays and lists become tensors, and integers 0 and 1 a mask.
 
     Attributes:
-        source: ids.
+        source: ids of the source tokens.
         source_mask: True at valid positions.
         target: ids that are to be *predicted*, end marks included.
         target_mask: True at valid positions.
@@ -116,9 +116,6 @@ class TokenBatch(ShowsShapes):
 
         Args:
             samples: their numbers, from 0; one may be chosen more than once.
-
-        Returns:
-            A new batch.
         """
         return TokenBatch(
             source=self.source[samples],

@@ -245,9 +245,6 @@ class MultiHeadAttention(nn.Module):
             first: the position of the first query.
             target: number of queries.
             source: number of keys.
-
-        Returns:
-            None.
         """
         return None
 
@@ -307,11 +304,7 @@ class MultiHeadAttention(nn.Module):
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
 
     def maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the projections of queries, without the factor 1/√d, and of keys.
-
-        Returns:
-            Both.
-        """
+        """Return the projections of queries, without the factor 1/√d, and of keys."""
         return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
@@ -530,9 +523,6 @@ class EncoderLayer(nn.Module):
         Args:
             states: one layer below.
             allowed: True where a position may look.
-
-        Returns:
-            Both.
         """
         inputs = self.self_norm(states)
         source = self.self_attention.keys_and_values(inputs)
@@ -670,11 +660,8 @@ class Transformer(nn.Module):
         """Return encoder states h^E, and the attention of each layer.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
-
-        Returns:
-            Both.
 
         Raises:
             BadInput: a row of ``mask`` begins with padding, or a position has no code.
@@ -762,7 +749,7 @@ class Transformer(nn.Module):
         """Return what is known before the first word, for :mod:`attnlib.models.search`.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
 
         Returns:

@@ -179,11 +179,7 @@ class AlignmentSums(StreamingSums):
         return self
 
     def result(self) -> AlignmentQuality:
-        """Return the measures from the sums so far.
-
-        Returns:
-            All of them.
-        """
+        """Return the measures from the sums so far."""
         rates = error_rates(sure_hits=self.hits, possible_hits=self.hits, made=self.made, sure=self.gold)
         return AlignmentQuality(
             error_rate=rates.error_rate,

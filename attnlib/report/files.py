@@ -133,7 +133,7 @@ def write_report(
     """Write the page and the tables of an analysis.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
         folder: as of :func:`report`.
         title: of the page.
         name: the word of an id, as for :func:`report`.

@@ -37,7 +37,7 @@ def findings(analysis: Analysis) -> list[str]:
     is taken as it is.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         A text for each kind.
@@ -107,7 +107,7 @@ def notes(analysis: Analysis) -> list[str]:
     """Return the caveats of an analysis: what was left out, what nothing checked, and what is too small.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         A paragraph each, by ``notes.txt.j2``.
@@ -146,7 +146,7 @@ def interval_widths(analysis: Analysis) -> dict[str, float]:
     """Return how far intervals reach to either side, of heads that do not attend evenly.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         The half width in the ``middle`` of all, and the ``widest``; empty if there is no interval.

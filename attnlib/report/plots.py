@@ -32,7 +32,7 @@ class Plots:
     A notebook shows what is returned; elsewhere ``figure.savefig("heads.png")`` keeps it.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Raises:
         BadInput: matplotlib is not installed.

@@ -56,8 +56,8 @@ class Checkpoint:
 
     Attributes:
         name: the folder or the name that it was loaded from.
-        model: of transformers.
-        tokenizer: of transformers.
+        model: a model of the transformers library.
+        tokenizer: a tokenizer of the transformers library.
         source_language: as the tokenizer of a multilingual model writes it, such as en_XX for mBART; it is
             set on the tokenizer. None for a tokenizer that marks no languages.
         target_language: likewise, such as de_DE.
@@ -134,12 +134,9 @@ class Checkpoint:
         """Return a loaded model as a checkpoint.
 
         Args:
-            model: of transformers.
+            model: a model of the transformers library.
             tokenizer: by default it is loaded from where the model was loaded from.
             settings: the languages and the prefix, as the attributes of this class.
-
-        Returns:
-            The checkpoint.
 
         Raises:
             BadInput: no tokenizer is given, and none is found where the model came from.

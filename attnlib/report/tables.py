@@ -24,7 +24,7 @@ class Tables:
     """Tidy tables of an analysis, each a data frame of pandas, with its caveats as ``attrs["notes"]``.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Raises:
         BadInput: pandas is not installed.

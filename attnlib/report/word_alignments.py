@@ -233,7 +233,7 @@ class _Linked:
         direction: "forward" or "reverse".
         read: the pairs that have links, by each of ``choices``.
         source: words of every line.
-        target: likewise.
+        target: words of every line of the translation.
         choices: heads and means over heads.
         among: the choices that ``layer`` and ``head`` admit.
         chosen: the one whose links count.
