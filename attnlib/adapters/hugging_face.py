@@ -11,7 +11,6 @@ that computes its attention in one fused call returns none, so that it runs with
 ``attn_implementation="eager"`` meanwhile.
 """
 
-import re
 import warnings
 import weakref
 from collections.abc import Collection, Mapping
@@ -35,7 +34,7 @@ from attnlib.adapters.modules import (
     pairs_by_length,
     probe_of_pairs,
 )
-from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
+from attnlib.adapters.single_stack import SingleStack, is_single_stack, layer_of, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
@@ -55,7 +54,12 @@ _KINDS = {  # what models call their attention modules
 
 @dataclass(frozen=True)
 class _Family:
-    """Names that the attention modules of a family of models give their projections and number of heads."""
+    """Names that the attention modules of a family of models give their projections and number of heads.
+
+    It differs from :class:`~attnlib.adapters.single_stack.Family`, which also says how rows of one weight are
+    dealt out to heads and what a softmax is computed in: here both sides of a cross-attention may lie in
+    different weights, and every projection is a :class:`torch.nn.Linear` or a part of one weight.
+    """
 
     query: str
     key: str
@@ -624,14 +628,14 @@ def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
 def _place_of(path: str, module: Any) -> Hooked | None:
     """Return what a module is if it is an attention, else None; one of no known form has no heads."""
     name = path.removesuffix(".self").rpartition(".")[2]  # in BERT it is called attention.self
-    layers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", path)
-    if name not in _KINDS or not layers or hasattr(module, "self"):
+    layer = layer_of(path)
+    if name not in _KINDS or layer is None or hasattr(module, "self"):
         return None
     kind = _KINDS[name]
     if kind == "self":
         halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
         kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
-    place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=int(layers[0]))
+    place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=layer)
     for family in _FAMILIES:
         if family.matches(module):
             place = replace(

@@ -422,6 +422,10 @@ def probe_of_pairs(
 ) -> Float[Tensor, "batch target source"]:
     """Return the lexical probe β of a pass from what a model predicts when it sees one position alone.
 
+    The model runs once for all pairs of a group, whatever it is made of. Where its logits are those of a sum
+    of a source and a target part, :func:`~attnlib.probes.lexical_probe.log_probability_of_pairs` needs no
+    such run, and returns logarithms, in which small probabilities keep their digits.
+
     Args:
         trace: the pass of a model over a batch.
         logits: returns the logits of the samples of some pairs where each sees its source position alone.

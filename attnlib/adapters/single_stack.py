@@ -501,10 +501,24 @@ def find_self_attentions(model: Any) -> list[SelfAttention]:
     return attentions
 
 
+def layer_of(path: str) -> int | None:
+    """Return the number of the layer that a module of transformers is in; None if it is in no layer.
+
+    Args:
+        path: of the module, as in ``model.named_modules()``.
+
+    Example:
+        >>> layer_of("decoder.block.3.layer.1.EncDecAttention"), layer_of("lm_head")
+        (3, None)
+    """
+    numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
+    return int(numbers[0]) if numbers else None
+
+
 def _self_attention(path: str, module: Any, config: Any) -> SelfAttention | None:
     """Return what a module is if it is a self-attention of a known form, else None."""
-    numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
-    if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or not numbers:
+    layer = layer_of(path)
+    if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or layer is None:
         return None
     for family in FAMILIES:
         names = (family.query, family.key, "scaling", "is_causal")
@@ -517,7 +531,7 @@ def _self_attention(path: str, module: Any, config: Any) -> SelfAttention | None
             path=path,
             family=family,
             kind="decoder_self" if module.is_causal else "encoder_self",
-            layer=int(numbers[0]),
+            layer=layer,
             heads=heads,
             key_heads=heads // getattr(module, "num_key_value_groups", 1),
             scale=float(module.scaling),

@@ -41,7 +41,7 @@ from torch import Tensor, nn
 from attnlib.arrays import ShowsShapes
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
-from attnlib.linear_map import LinearMap, Rotation
+from attnlib.linear_map import LinearMap, Rotary, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
@@ -389,11 +389,8 @@ class RotaryAttention(MultiHeadAttention):
         """
         n_positions = first + rows.shape[-2]
         all_cos, all_sin = rotation_tables(n_positions, self.head_width)  # (n_positions, head_width) both
-        cos = all_cos[first:].to(rows)  # (length, head_width)
-        sin = all_sin[first:].to(rows)  # (length, head_width)
-        first_half, second_half = rows.chunk(2, dim=-1)
-        quarter_turned = torch.cat([-second_half, first_half], dim=-1)  # (*batch, length, head_width)
-        return rows * cos + quarter_turned * sin
+        rotate = Rotary(cos=all_cos[first:].to(rows), sin=all_sin[first:].to(rows))
+        return rotate(rows)
 
 
 def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
