@@ -36,7 +36,8 @@ from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotary, single
 from attnlib.trace import Attention, AttentionKind, Trace, site_names
 
-Side = Literal["query", "key"]
+Operand = Literal["query", "key"]  # of the product that a score is
+Side = Operand  # its name in earlier releases
 Layout = Literal["apart", "thirds", "by head"]
 
 
@@ -386,15 +387,15 @@ class SingleStack(ModelAdapter):
             precision=precision,
         )
 
-    def _map(self, attention: SelfAttention, side: Side) -> LinearMap:
-        """Return the projection of one side, with as many heads as there are of queries."""
+    def _map(self, attention: SelfAttention, operand: Operand) -> LinearMap:
+        """Return the projection of one operand, with as many heads as there are of queries."""
         family = attention.family
-        name = family.query if side == "query" else family.key
+        name = family.query if operand == "query" else family.key
         projection = self._module(f"{attention.path}.{name}")
         weight = projection.weight.T if family.is_turned else projection.weight  # (rows, width)
-        weight = _rows_of(weight, attention, side)
-        bias = None if projection.bias is None else _rows_of(projection.bias, attention, side)
-        if side == "query":
+        weight = _rows_of(weight, attention, operand)
+        bias = None if projection.bias is None else _rows_of(projection.bias, attention, operand)
+        if operand == "query":
             return LinearMap.of_rows(weight, bias, attention.heads)
         return _repeated(LinearMap.of_rows(weight, bias, attention.key_heads), attention.heads)
 
@@ -415,10 +416,10 @@ class SingleStack(ModelAdapter):
 
 
 def _rows_of(
-    rows: Float[Tensor, "rows ..."], attention: SelfAttention, side: Side
-) -> Float[Tensor, "side_rows ..."]:
-    """Return the rows of one side, of a weight or of a bias, head after head."""
-    index = 0 if side == "query" else 1
+    rows: Float[Tensor, "rows ..."], attention: SelfAttention, operand: Operand
+) -> Float[Tensor, "operand_rows ..."]:
+    """Return the rows of one operand, of a weight or of a bias, head after head."""
+    index = 0 if operand == "query" else 1
     match attention.family.layout:
         case "apart":
             return rows

@@ -10,11 +10,12 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TITLE = "How this model attends"
 # By kind of attention, the words of its queries and of its keys.
-SIDES = {
+SIDES_OF_KIND = {
     "cross": ("target", "source"),
     "encoder_self": ("source", "source"),
     "decoder_self": ("read", "read"),
 }
+SIDES = SIDES_OF_KIND  # its name in earlier releases
 # Colours of the parts; purple is for mixed terms, and green for the bias.
 COLOURS = {
     "temporal": "#0072b2",

@@ -14,7 +14,7 @@ from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES, Name, id_as_word, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, id_as_word, words_of
 from attnlib.report.tables import pair_of
 from attnlib.trace import KINDS
 
@@ -188,7 +188,7 @@ def explain(
     _require_head(shown, kind, layer=layer, head=head)
     attention = f"{kind}.{layer}"
     words = words_of(analysis, shown, name or id_as_word)
-    query_side, key_side = SIDES[kind]
+    query_side, key_side = SIDES_OF_KIND[kind]
     return Explanation(
         kind=kind,
         layer=layer,

@@ -25,7 +25,7 @@ from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import REBUILT
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.report.as_text import number, visible
-from attnlib.report.contents import SIDES, Name, calibration_of, shown_terms, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
 from attnlib.report.templates import FOLDER, template
 from attnlib.trace import KINDS
@@ -293,7 +293,7 @@ def _example(analysis: Analysis, name: Name) -> _Example:
         n_cells += weights.numel()
         has_undefined = has_undefined or bool(weights.isnan().any())
         kind, layer = attention.split(".")
-        query_side, key_side = SIDES[kind]
+        query_side, key_side = SIDES_OF_KIND[kind]
         rows = list(zip(words[query_side], weights.tolist(), strict=True))
         maps.append((kind, f"layer {layer}, head {head}", words[key_side], rows))
     longest = max(sample.lengths or (0, 0))

@@ -13,7 +13,7 @@ from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import check_known
 from attnlib.optional import library
 from attnlib.report.as_text import number
-from attnlib.report.contents import COLOURS, SIDES, Name
+from attnlib.report.contents import COLOURS, SIDES_OF_KIND, Name
 from attnlib.report.tables import sample_of
 from attnlib.trace import KINDS
 
@@ -150,7 +150,7 @@ class Plots:
         attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
         weights = attention[attention_name, head]  # (queries, keys)
-        query_side, key_side = SIDES[kind]
+        query_side, key_side = SIDES_OF_KIND[kind]
         queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
         axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)
