@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import Modules as Modules
     from attnlib.adapters import SequenceBatch as SequenceBatch
     from attnlib.adapters import TokenBatch as TokenBatch
+    from attnlib.adapters import adapter_of as adapter_of
     from attnlib.adapters import lexical_probe as lexical_probe
     from attnlib.adapters import pass_of_tensors as pass_of_tensors
     from attnlib.adapters import sequence_batches as sequence_batches
@@ -56,6 +57,7 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "Modules": "attnlib.adapters",
     "SequenceBatch": "attnlib.adapters",
     "TokenBatch": "attnlib.adapters",
+    "adapter_of": "attnlib.adapters",
     "lexical_probe": "attnlib.adapters",
     "pass_of_tensors": "attnlib.adapters",
     "sequence_batches": "attnlib.adapters",
@@ -104,6 +106,7 @@ _SUBMODULES = (
     "optional",
     "options",
     "probes",
+    "progress",
     "report",
     "sealed",
     "streaming",

@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import signal
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -94,7 +94,27 @@ def check_at_least(least: int, settings: object, *names: str) -> None:
             raise BadInput(f"{name} is {value}; it must be at least {least}")
 
 
-# Ends of a command: errors of this library, refusals by the operating system, and signals.
+def first_names(names: Sequence[str], *, most: int) -> str:
+    """Return the first names of a list for a message, and how many more there are.
+
+    Args:
+        names: any number of them.
+        most: how many are named.
+
+    Returns:
+        The names with commas between them; an empty text for none.
+
+    Example:
+        >>> first_names(["a", "b", "c", "d"], most=2)
+        'a, b and 2 more'
+    """
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += f" and {len(names) - most} more"
+    return text
+
+
+# -- ends of a command: errors of this library, refusals by the operating system, and signals --
 
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 REFUSED = NO_ROOM | {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR}

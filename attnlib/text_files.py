@@ -282,7 +282,7 @@ def checksum(path: str | Path) -> str:
         raise _unavailable(location.path, error) from error
 
 
-# -- files and archives --------------------------------------------------------------------------------------
+# -- files and archives --
 
 
 def _unavailable(path: Path, error: Exception) -> DataUnavailable:
@@ -442,7 +442,7 @@ def _is_beside(name: str) -> bool:
     return file.startswith(_BESIDE) or file.endswith(_BESIDE_ENDINGS) or "__MACOSX" in name
 
 
-# -- layouts -------------------------------------------------------------------------------------------------
+# -- layouts --
 
 
 def _lines_of(side: _Side) -> Iterator[str]:
@@ -625,7 +625,7 @@ def _text_of(element: ElementTree.Element) -> Iterator[str]:
             yield child.tail or ""
 
 
-# -- encodings -----------------------------------------------------------------------------------------------
+# -- encodings --
 
 
 def _decoded(stream: io.BufferedReader, label: str) -> Iterator[str]:

@@ -43,6 +43,7 @@ QUERY_SIDE: dict[AttentionKind, Side] = {
 }
 KEY_SIDE: dict[AttentionKind, Side] = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
 SIDES: tuple[Side, Side] = ("source", "target")
+KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")  # in the order of a report
 Traced = TypeVar("Traced", "Trace", "Attention")
 
 
@@ -61,7 +62,7 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
     return site, site
 
 
-# -- attentions ----------------------------------------------------------------------------------------------
+# -- attentions --
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,12 +244,11 @@ class Attention(ShowsShapes):
             queries: projected, neither rotated nor scaled, all heads one after the other.
             keys: projected, not rotated, likewise.
         """
-        queries = queries.unflatten(-1, (self.heads, -1)).transpose(
-            1, 2
-        )  # (batch, heads, target, head_width)
-        keys = keys.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (batch, heads, source, head_width)
-        scaled_queries = _rotated(queries, self.query_rotation) * self.scale
-        return self.seeing(scaled_queries, _rotated(keys, self.key_rotation))
+        queries_by_head = queries.unflatten(-1, (self.heads, -1))  # (batch, target, heads, head_width)
+        keys_by_head = keys.unflatten(-1, (self.heads, -1))  # (batch, source, heads, head_width)
+        rotated_queries = _rotated(queries_by_head.transpose(1, 2), self.query_rotation)
+        rotated_keys = _rotated(keys_by_head.transpose(1, 2), self.key_rotation)
+        return self.seeing(rotated_queries * self.scale, rotated_keys)
 
     def from_maps(self) -> "Attention":
         """Return the attention with the scores of its maps, whatever the model computed.
@@ -356,7 +356,7 @@ def _on_device(device: torch.device | str, value: Any) -> Any:
     return value.to(device) if hasattr(value, "to") else value
 
 
-# -- traces --------------------------------------------------------------------------------------------------
+# -- traces --
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -827,7 +827,7 @@ def _require_finite(name: str, values: Tensor, *, axis: int, valid: Bool[Tensor,
         )
 
 
-# -- padding -------------------------------------------------------------------------------------------------
+# -- padding --
 
 
 def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
@@ -866,14 +866,13 @@ def _moved(tensor: Tensor | None, orders: dict[int, Tensor | None]) -> Tensor | 
         n_samples, length = order.shape
         shape = [1] * tensor.dim()
         shape[0], shape[axis] = n_samples, length
-        of_samples = tensor.expand(
-            n_samples, *tensor.shape[1:]
-        )  # a position bias may have one sample for all
+        # A position bias may have one sample for all.
+        of_samples = tensor.expand(n_samples, *tensor.shape[1:])
         tensor = of_samples.take_along_dim(order.view(shape), dim=axis)
     return tensor
 
 
-# -- the check of scores -------------------------------------------------------------------------------------
+# -- the check of scores --
 
 # Units of rounding; those of float64 and float32 are of their sums, whose order differs between machines.
 UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}

@@ -1,6 +1,6 @@
 """Trace third-party models: from saved tensors, from Hugging Face, or by the names of modules."""
 
-from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
+from attnlib.adapters.hugging_face import HuggingFace, adapter_of, lexical_probe
 from attnlib.adapters.library_models import encoder_decoder_pass, transformer_pass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.single_stack import SingleStack
@@ -21,6 +21,7 @@ __all__ = [
     "SequenceBatch",
     "SingleStack",
     "TokenBatch",
+    "adapter_of",
     "encoder_decoder_pass",
     "lexical_probe",
     "pass_of_tensors",

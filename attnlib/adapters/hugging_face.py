@@ -1,9 +1,9 @@
 """Trace Hugging Face encoder–decoders (T5, BART, mBART, Marian and the like) through hooks.
 
 Models whose encoder reads pictures or sound (Whisper, Speech2Text, vision encoder–decoders) are supported:
-their source has positions and no words, and all of its positions have one id. For a decoder or an encoder
-alone (GPT-2, Llama, BERT and the like), :class:`HuggingFace` makes the adapter of
-:mod:`attnlib.adapters.single_stack`.
+their source has positions and no words, and all of its positions have one id. A decoder or an encoder alone
+(GPT-2, Llama, BERT and the like) has the adapter of :mod:`attnlib.adapters.single_stack`; :func:`adapter_of`
+chooses between the two.
 
 Two things are caught of each attention: the states that its query and key projections read, and the attention
 that it returns. The scores that the projections make are checked against the latter in every batch. A model
@@ -11,7 +11,7 @@ that computes its attention in one fused call returns none, so that it runs with
 ``attn_implementation="eager"`` meanwhile.
 """
 
-import re
+import warnings
 import weakref
 from collections.abc import Collection, Mapping
 from copy import copy
@@ -25,8 +25,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooked, Hooks, Pairs, Traced, evaluated, pairs_by_length, probe_of_pairs
-from attnlib.adapters.single_stack import SingleStack, is_single_stack, most_positions
+from attnlib.adapters.modules import (
+    Hooked,
+    Hooks,
+    ModelAdapter,
+    Pairs,
+    evaluated,
+    pairs_by_length,
+    probe_of_pairs,
+)
+from attnlib.adapters.single_stack import SingleStack, is_single_stack, layer_of, most_positions
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
@@ -46,7 +54,12 @@ _KINDS = {  # what models call their attention modules
 
 @dataclass(frozen=True)
 class _Family:
-    """Names that the attention modules of a family of models give their projections and number of heads."""
+    """Names that the attention modules of a family of models give their projections and number of heads.
+
+    It differs from :class:`~attnlib.adapters.single_stack.Family`, which also says how rows of one weight are
+    dealt out to heads and what a softmax is computed in: here both sides of a cross-attention may lie in
+    different weights, and every projection is a :class:`torch.nn.Linear` or a part of one weight.
+    """
 
     query: str
     key: str
@@ -68,11 +81,8 @@ _FAMILIES = (
 )
 
 
-class HuggingFace(Traced):
-    """Trace a model of the transformers library.
-
-    For a decoder or an encoder alone this makes a :class:`~attnlib.adapters.single_stack.SingleStack`, which
-    takes the same arguments and catches its self-attention.
+class HuggingFace(ModelAdapter):
+    """Trace an encoder–decoder of the transformers library; :func:`adapter_of` takes any of its models.
 
     Args:
         model: loaded, or built from a config; it stays on its device and in its precision.
@@ -101,8 +111,14 @@ class HuggingFace(Traced):
     """
 
     def __new__(cls, model: Any = None, **options: Any) -> "HuggingFace | SingleStack":
-        """Return an adapter of an encoder–decoder, or that of a decoder or an encoder alone."""
+        """Return an adapter of an encoder–decoder; for other models :func:`adapter_of` replaces the class."""
         if cls is HuggingFace and is_single_stack(model):
+            warnings.warn(
+                f"HuggingFace of {type(model).__name__}, which reads one text, is deprecated: it is "
+                "attnlib.adapter_of(model), or attnlib.adapters.SingleStack(model)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
             return SingleStack(model, **options)
         return super().__new__(cls)
 
@@ -147,16 +163,13 @@ class HuggingFace(Traced):
                     self._modules[name] = _Rows(model, name)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Return the memory of a trace: its states, queries, keys, scores and attention.
+        """Return the memory of a trace in bytes: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of samples.
             source: positions of the padded source.
             target: positions of the padded target.
             every_layer: count all layers of the chosen kinds, not only the chosen layers.
-
-        Returns:
-            Bytes.
         """
         length = {"source": source, "target": target}
         total = 0
@@ -174,7 +187,7 @@ class HuggingFace(Traced):
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Return the memory of the components of all states once every word was seen at every position.
+        """Return the bytes that the components of all states take once every word was seen at every position.
 
         Args:
             longest: number of positions.
@@ -284,9 +297,6 @@ class HuggingFace(Traced):
 
         Args:
             batch: its targets, packed.
-
-        Returns:
-            Ids.
 
         Raises:
             BadInput: neither the model nor its config says what the decoder starts with.
@@ -486,7 +496,7 @@ def assumed_start(model: Any) -> int | None:
     """Return the id that a T5-like decoder starts with if its configs do not say: that of padding.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         An id; None for a model of another kind, or one that says it.
@@ -507,7 +517,7 @@ def start_mark(model: nn.Module) -> int | None:
     """Return the id that a decoder starts with: by its generation config, as in ``generate``, or its config.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         An id; None if neither config says it.
@@ -618,14 +628,14 @@ def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
 def _place_of(path: str, module: Any) -> Hooked | None:
     """Return what a module is if it is an attention, else None; one of no known form has no heads."""
     name = path.removesuffix(".self").rpartition(".")[2]  # in BERT it is called attention.self
-    layers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", path)
-    if name not in _KINDS or not layers or hasattr(module, "self"):
+    layer = layer_of(path)
+    if name not in _KINDS or layer is None or hasattr(module, "self"):
         return None
     kind = _KINDS[name]
     if kind == "self":
         halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
         kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
-    place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=int(layers[0]))
+    place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=layer)
     for family in _FAMILIES:
         if family.matches(module):
             place = replace(
@@ -638,11 +648,36 @@ def _place_of(path: str, module: Any) -> Hooked | None:
     return place
 
 
+def adapter_of(model: Any, **options: Any) -> HuggingFace | SingleStack:
+    """Return the adapter that traces a model of the transformers library.
+
+    Args:
+        model: an encoder–decoder, or a decoder or an encoder alone.
+        options: ``kinds``, ``layers`` and ``ignored``, as for :class:`HuggingFace`.
+
+    Returns:
+        A :class:`~attnlib.adapters.single_stack.SingleStack` of a decoder or an encoder alone, else a
+        :class:`HuggingFace`.
+
+    Raises:
+        BadInput: the model has no attention of a known form.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_layer=1, n_head=2))
+        >>> type(adapter_of(model)).__name__
+        'SingleStack'
+    """
+    if is_single_stack(model):
+        return SingleStack(model, **options)
+    return HuggingFace(model, **options)
+
+
 def require_unwrapped(model: nn.Module) -> None:
     """Refuse a model inside a module that spreads it over devices, such as ``nn.DataParallel``.
 
     Args:
-        model: any module.
+        model: a network, of the transformers library or not.
 
     Raises:
         BadInput: the model is its attribute ``module``.

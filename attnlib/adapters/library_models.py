@@ -15,10 +15,9 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.models.transformer import Transformer
 from attnlib.models.translator import BilinearTranslator
-from attnlib.trace import AttentionKind, Trace
+from attnlib.trace import KINDS, AttentionKind, Trace
 
 Recurrent = EncoderDecoder | SequenceToSequence | BilinearTranslator
-KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
 
 
 @torch.no_grad()

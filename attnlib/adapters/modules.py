@@ -355,7 +355,7 @@ def described(model: nn.Module) -> str:
     """Return the class of a model and its number of parameters, in words.
 
     Args:
-        model: any module.
+        model: a network of any class.
 
     Returns:
         As in ``"T5ForConditionalGeneration, 60,506,624 parameters"``.
@@ -375,7 +375,7 @@ def weights_digest(model: nn.Module) -> str:
     count by their names alone.
 
     Args:
-        model: any module.
+        model: a network of any class.
 
     Returns:
         64 hexadecimal digits.
@@ -422,8 +422,12 @@ def probe_of_pairs(
 ) -> Float[Tensor, "batch target source"]:
     """Return the lexical probe β of a pass from what a model predicts when it sees one position alone.
 
+    The model runs once for all pairs of a group, whatever it is made of. Where its logits are those of a sum
+    of a source and a target part, :func:`~attnlib.probes.lexical_probe.log_probability_of_pairs` needs no
+    such run, and returns logarithms, in which small probabilities keep their digits.
+
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
         logits: returns the logits of the samples of some pairs where each sees its source position alone.
         groups: the pairs to run together; by default those of :func:`pairs_by_length`.
 
@@ -467,7 +471,7 @@ def pairs_by_position(trace: Trace) -> Iterator[Pairs]:
     """Yield, for each source position, the samples that are long enough to have it.
 
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
 
     Yields:
         Pairs of one position each, with all steps of the padded target.
@@ -492,7 +496,7 @@ def pairs_by_length(trace: Trace, least: int = 2048) -> Iterator[Pairs]:
     not grow with the number of pairs.
 
     Args:
-        trace: of the pass.
+        trace: the pass of a model over a batch.
         least: target steps of a group, together, at least.
 
     Yields:
@@ -522,7 +526,7 @@ def pairs_by_length(trace: Trace, least: int = 2048) -> Iterator[Pairs]:
 # -- models --
 
 
-class Traced:
+class ModelAdapter:
     """A model whose hooked attentions are caught in every pass; the base of the adapters of models.
 
     Subclasses define ``_prepared(batch)``, which adds what the decoder reads, and ``_run(batch)``, which
@@ -539,7 +543,7 @@ class Traced:
         ignored: the ids, as a tuple, or by side.
 
     Example:
-        >>> Traced(nn.Linear(2, 2), (), ignored=[0, 1]).ignored
+        >>> ModelAdapter(nn.Linear(2, 2), (), ignored=[0, 1]).ignored
         (0, 1)
     """
 
@@ -553,9 +557,8 @@ class Traced:
         self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
-            self.ignored = cast(
-                "Mapping[str, Collection[int]]", ignored
-            )  # a collection of ids is not a mapping
+            by_side = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+            self.ignored = by_side
         else:
             self.ignored = as_tuple(ignored)
         self._modules: dict[str, Any] = dict(model.named_modules())
@@ -746,7 +749,10 @@ class _Caught(ShowsShapes):
     keys: object
 
 
-class Modules(Traced):
+Traced = ModelAdapter  # its name in earlier releases
+
+
+class Modules(ModelAdapter):
     """Trace a model of which some modules are watched while it runs.
 
     Args:
@@ -838,7 +844,7 @@ class Modules(Traced):
         """
         batch = _batch_of(trace)
         with evaluated(self.model), _slow_path():
-            return _logits_of(self._run(batch), batch)
+            return _logits_in(self._run(batch), batch)
 
     def lexical_probe(self, trace: Trace) -> Float[Tensor, "batch target source"]:
         """Return the lexical probe β: the probability of the right word if one source position alone is seen.
@@ -848,7 +854,7 @@ class Modules(Traced):
         over the samples that have it, and one for each attention.
 
         Args:
-            trace: of the pass.
+            trace: the pass of a model over a batch.
 
         Returns:
             β[s, t] for target step s and source position t; zero at padding.
@@ -897,7 +903,7 @@ class Modules(Traced):
         with Hooks(self.model) as hooks, _slow_path():
             for place, position in positions.items():
                 self._force(place, position, hooks)
-            return _logits_of(self._run(batch), batch)
+            return _logits_in(self._run(batch), batch)
 
     def _force(self, place: Hooked, position: int | None, hooks: Hooks) -> None:
         """Let an attention see one source position alone, as :meth:`_find_way_to_force` found out how."""
@@ -993,7 +999,7 @@ def _with_attention_on(output: Outputs, *, position: int | None, heads: int) -> 
     return (*output[:-1], forced) if isinstance(output, tuple) else forced
 
 
-def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
+def _logits_in(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
     """Return the logits in what ``run`` returned: a tensor, or an object with logits, alone or in a tuple."""
     first = output[0] if isinstance(output, tuple) else output
     logits = getattr(first, "logits", first)

@@ -29,14 +29,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooks, Traced, evaluated
+from attnlib.adapters.modules import Hooks, ModelAdapter, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, Rotary, single
 from attnlib.trace import Attention, AttentionKind, Trace, site_names
 
-Side = Literal["query", "key"]
+Operand = Literal["query", "key"]  # of the product that a score is
+Side = Operand  # its name in earlier releases
 Layout = Literal["apart", "thirds", "by head"]
 
 
@@ -154,10 +155,10 @@ def is_single_stack(model: object) -> bool:
     return not getattr(config, "is_encoder_decoder", False)
 
 
-class SingleStack(Traced):
+class SingleStack(ModelAdapter):
     """Trace a decoder or an encoder of the transformers library, alone.
 
-    ``attnlib.HuggingFace(model)`` makes one for such a model. A pass has one sequence, which is both its
+    ``attnlib.adapter_of(model)`` makes one for such a model. A pass has one sequence, which is both its
     source and its target: see :meth:`~attnlib.trace.Trace.of_one_sequence`.
 
     Args:
@@ -265,15 +266,12 @@ class SingleStack(Traced):
         return logits
 
     def pass_bytes(self, batch: int, length: int, *, every_layer: bool = False) -> int:
-        """Return the memory of a trace: its states, queries, keys, scores and attention.
+        """Return the memory of a trace in bytes: its states, queries, keys, scores and attention.
 
         Args:
             batch: number of sequences.
             length: tokens of each.
             every_layer: count all layers, not only the chosen ones.
-
-        Returns:
-            Bytes.
         """
         total = 0
         for attention in self._every_layer if every_layer else self.attentions:
@@ -285,7 +283,7 @@ class SingleStack(Traced):
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Return the memory of the components of all states once every word was seen at every position.
+        """Return the bytes that the components of all states take once every word was seen at every position.
 
         Args:
             longest: number of positions.
@@ -389,15 +387,15 @@ class SingleStack(Traced):
             precision=precision,
         )
 
-    def _map(self, attention: SelfAttention, side: Side) -> LinearMap:
-        """Return the projection of one side, with as many heads as there are of queries."""
+    def _map(self, attention: SelfAttention, operand: Operand) -> LinearMap:
+        """Return the projection of one operand, with as many heads as there are of queries."""
         family = attention.family
-        name = family.query if side == "query" else family.key
+        name = family.query if operand == "query" else family.key
         projection = self._module(f"{attention.path}.{name}")
         weight = projection.weight.T if family.is_turned else projection.weight  # (rows, width)
-        weight = _rows_of(weight, attention, side)
-        bias = None if projection.bias is None else _rows_of(projection.bias, attention, side)
-        if side == "query":
+        weight = _rows_of(weight, attention, operand)
+        bias = None if projection.bias is None else _rows_of(projection.bias, attention, operand)
+        if operand == "query":
             return LinearMap.of_rows(weight, bias, attention.heads)
         return _repeated(LinearMap.of_rows(weight, bias, attention.key_heads), attention.heads)
 
@@ -418,10 +416,10 @@ class SingleStack(Traced):
 
 
 def _rows_of(
-    rows: Float[Tensor, "rows ..."], attention: SelfAttention, side: Side
-) -> Float[Tensor, "side_rows ..."]:
-    """Return the rows of one side, of a weight or of a bias, head after head."""
-    index = 0 if side == "query" else 1
+    rows: Float[Tensor, "rows ..."], attention: SelfAttention, operand: Operand
+) -> Float[Tensor, "operand_rows ..."]:
+    """Return the rows of one operand, of a weight or of a bias, head after head."""
+    index = 0 if operand == "query" else 1
     match attention.family.layout:
         case "apart":
             return rows
@@ -466,7 +464,7 @@ def find_self_attentions(model: Any) -> list[SelfAttention]:
     """Return the self-attentions of a model of one stack, in order.
 
     Args:
-        model: of transformers.
+        model: a model of the transformers library.
 
     Returns:
         At least one, all of one kind.
@@ -504,10 +502,24 @@ def find_self_attentions(model: Any) -> list[SelfAttention]:
     return attentions
 
 
+def layer_of(path: str) -> int | None:
+    """Return the number of the layer that a module of transformers is in; None if it is in no layer.
+
+    Args:
+        path: of the module, as in ``model.named_modules()``.
+
+    Example:
+        >>> layer_of("decoder.block.3.layer.1.EncDecAttention"), layer_of("lm_head")
+        (3, None)
+    """
+    numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
+    return int(numbers[0]) if numbers else None
+
+
 def _self_attention(path: str, module: Any, config: Any) -> SelfAttention | None:
     """Return what a module is if it is a self-attention of a known form, else None."""
-    numbers = re.findall(r"\.(?:layers|layer|block|h)\.(\d+)\.", f".{path}.")
-    if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or not numbers:
+    layer = layer_of(path)
+    if path.rpartition(".")[2] not in _NAMES_OF_ATTENTION or layer is None:
         return None
     for family in FAMILIES:
         names = (family.query, family.key, "scaling", "is_causal")
@@ -520,7 +532,7 @@ def _self_attention(path: str, module: Any, config: Any) -> SelfAttention | None
             path=path,
             family=family,
             kind="decoder_self" if module.is_causal else "encoder_self",
-            layer=int(numbers[0]),
+            layer=layer,
             heads=heads,
             key_heads=heads // getattr(module, "num_key_value_groups", 1),
             scale=float(module.scaling),

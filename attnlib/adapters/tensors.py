@@ -47,7 +47,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from attnlib.arrays import ShowsShapes, as_ids, as_mask, as_tensor
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile, first_names
 from attnlib.files import require_plain
 from attnlib.linear_map import LinearMap
 from attnlib.trace import Attention, AttentionKind, Trace
@@ -120,9 +120,7 @@ def _require_names(tensors: Mapping[str, object]) -> None:
     if not absent:
         return
     names = sorted(tensors)
-    present = ", ".join(names[:_MOST_NAMED]) or "none"
-    if len(names) > _MOST_NAMED:
-        present += f" and {len(names) - _MOST_NAMED} more"
+    present = first_names(names, most=_MOST_NAMED) or "none"
     raise BadInput(f"tensors lack {', '.join(absent)}; they have {present}")
 
 

@@ -37,7 +37,7 @@ class TokenBatch(ShowsShapes):
     Arrays and lists become tensors, and integers 0 and 1 a mask.
 
     Attributes:
-        source: ids.
+        source: ids of the source tokens.
         source_mask: True at valid positions.
         target: ids that are to be *predicted*, end marks included.
         target_mask: True at valid positions.
@@ -116,9 +116,6 @@ class TokenBatch(ShowsShapes):
 
         Args:
             samples: their numbers, from 0; one may be chosen more than once.
-
-        Returns:
-            A new batch.
         """
         return TokenBatch(
             source=self.source[samples],
@@ -484,6 +481,7 @@ class LineBatch:
         longest: pieces of a side, special ones included; the rest is cut off.
         prefix: put before every source line.
         write: if given, makes the targets from the sources, and target lines are ignored.
+        numbers: of the pairs in their text, from 0; empty where they were not taken from one.
 
     Example:
         >>> def tokenizer(text=None, text_target=None, **cut):
@@ -498,6 +496,7 @@ class LineBatch:
     longest: int
     prefix: str = ""
     write: Write | None = None
+    numbers: tuple[int, ...] = ()
 
     @cached_property
     def tokens(self) -> TokenBatch:
@@ -574,18 +573,32 @@ def line_batches(
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
     waiting: list[tuple[str, str]] = []
+    numbers: list[int] = []
     left_out = 0
-    for source, target in pairs:
+
+    def batch() -> LineBatch:
+        return LineBatch(
+            tuple(waiting),
+            left_out=left_out,
+            tokenizer=tokenizer,
+            longest=longest,
+            prefix=prefix,
+            write=write,
+            numbers=tuple(numbers),
+        )
+
+    for number, (source, target) in enumerate(pairs):
         has_target = bool(target.strip()) or write is not None
         if not source.strip() or not has_target:
             left_out += 1
             continue
         if len(waiting) == batch_size:
-            yield LineBatch(tuple(waiting), left_out, tokenizer, longest, prefix, write)
-            waiting, left_out = [], 0
+            yield batch()
+            waiting, numbers, left_out = [], [], 0
         waiting.append((source, target))
+        numbers.append(number)
     if waiting:
-        yield LineBatch(tuple(waiting), left_out, tokenizer, longest, prefix, write)
+        yield batch()
 
 
 def text_batches(

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlib.alignment.both_directions import Link, Method, symmetrise
+from attnlib.alignment.both_directions import Symmetrisation, symmetrise
 from attnlib.alignment.gold import Gold, gold_of_text, read_gold
 from attnlib.alignment.scores import LinkScores, LinkSums
 from attnlib.errors import BadInput
 from attnlib.optional import library
+from attnlib.probes.alignment_error import Link
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -144,7 +145,9 @@ class Alignments:
                 sums.update(links, of_pair)
         return sums.result()
 
-    def symmetrised(self, reverse: "Alignments", method: Method = "grow-diag-final-and") -> "Alignments":
+    def symmetrised(
+        self, reverse: "Alignments", method: Symmetrisation = "grow-diag-final-and"
+    ) -> "Alignments":
         """Return one alignment made of these links and those of the other direction.
 
         Args:
@@ -182,7 +185,7 @@ class Alignments:
 
 
 def _of_both(
-    forward: Alignments, reverse: Alignments, pair: int, *, method: Method
+    forward: Alignments, reverse: Alignments, pair: int, *, method: Symmetrisation
 ) -> tuple[tuple[Link, ...], tuple[float, ...]]:
     """Return the links that two directions make of a pair, and the attention of each."""
     if pair in forward.left_out | reverse.left_out:

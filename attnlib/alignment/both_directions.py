@@ -12,15 +12,16 @@ from collections.abc import Collection, Iterable
 from typing import Literal, get_args
 
 from attnlib.errors import check_known
+from attnlib.probes.alignment_error import Link
 
-Link = tuple[int, int]  # (source word, target word), from 0: as in the Pharaoh format
-Method = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+Method = Symmetrisation  # its name in earlier releases
 
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def symmetrise(
-    forward: Collection[Link], backward: Collection[Link], method: Method = "grow-diag-final-and"
+    forward: Collection[Link], backward: Collection[Link], method: Symmetrisation = "grow-diag-final-and"
 ) -> frozenset[Link]:
     """Make one alignment of the links of two directions.
 
@@ -47,7 +48,7 @@ def symmetrise(
         >>> sorted(symmetrise([(0, 0), (1, 1)], [(0, 0), (1, 2)], "grow-diag"))
         [(0, 0), (1, 1), (1, 2)]
     """
-    check_known("method", method, get_args(Method))
+    check_known("method", method, get_args(Symmetrisation))
     both = frozenset(forward) & frozenset(backward)
     either = frozenset(forward) | frozenset(backward)
     if method == "intersection":

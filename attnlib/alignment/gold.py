@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlib.alignment.both_directions import Link
 from attnlib.errors import BadInput
+from attnlib.probes.alignment_error import Link
 
 _PHARAOH = re.compile(r"(\d+)([-p])(\d+)")
 _NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
@@ -258,9 +258,9 @@ def gold_of_text(
     """Return the gold links between the words of a text, and how many lead outside and are left out.
 
     Args:
-        file: the links.
+        file: the gold links of the text, line by line.
         source: the words of each line.
-        target: likewise.
+        target: the words of each line of the translation.
 
     Returns:
         The links inside the sentences, line by line, and the number of links left out.

@@ -28,10 +28,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.alignment.both_directions import Link
 from attnlib.alignment.words import Words, join_attention
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput, check_known
+from attnlib.probes.alignment_error import Link
 from attnlib.probes.ibm_model_1 import NO_LINK
 from attnlib.trace import Trace
 

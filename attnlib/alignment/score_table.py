@@ -8,14 +8,13 @@ from typing import Any
 
 import torch
 
-from attnlib.alignment.both_directions import Link
 from attnlib.alignment.gold import Gold
 from attnlib.alignment.links import MEAN, HeadChoice, LinkedPair
 from attnlib.alignment.scores import LinkSums
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes.agreement import halves
-from attnlib.probes.alignment_error import diagonal
+from attnlib.probes.alignment_error import Link, diagonal
 from attnlib.probes.ibm_model_1 import NO_LINK, IBMModel1
 
 FITTED_ON = 20_000  # sentence pairs of a text, at most, that IBM Model 1 is fitted on

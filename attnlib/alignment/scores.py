@@ -3,9 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from attnlib.alignment.both_directions import Link
 from attnlib.alignment.gold import Gold
-from attnlib.probes.alignment_error import error_rates
+from attnlib.probes.alignment_error import Link, error_rates
 from attnlib.streaming import StreamingSums
 
 
@@ -36,6 +35,9 @@ class LinkScores:
 
 class LinkSums(StreamingSums):
     """Sums over sentence pairs behind :class:`LinkScores`; ``+`` joins two parts of a corpus.
+
+    Links are given, and gold links sure or possible. :class:`~attnlib.probes.alignment_error.AlignmentSums`
+    makes the links itself, from rows of attention in which tied words share a link, and knows sure ones only.
 
     Example:
         >>> gold = Gold([(0, 0), (1, 1)], [(1, 2)])

@@ -242,9 +242,7 @@ def join_attention(
     of_key = _membership(key_words, weights)  # (keys, key_words)
     known = ~weights.isnan()  # (*maps, queries, keys)
     summed = weights.masked_fill(~known, 0) @ of_key  # (*maps, queries, key_words)
-    attends = known.any(-1, keepdim=True).to(
-        weights.dtype
-    )  # (*maps, queries, 1), pieces that are not left out
+    attends = known.any(-1, keepdim=True).to(weights.dtype)  # (*maps, queries, 1), 0 if it is left out
     total = of_query.T @ summed  # (*maps, query_words, key_words)
     n_pieces = of_query.T @ attends  # (*maps, query_words, 1)
     n_known = of_query.T @ known.to(weights.dtype) @ of_key  # (*maps, query_words, key_words)

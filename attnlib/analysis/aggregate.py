@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.block_ratios import MEASURES, Ratios, ratios_of
 from attnlib.analysis.fit import Head
 from attnlib.errors import BadInput, check_known
+from attnlib.trace import KINDS
 
 By = Literal["layer", "kind"]
 Weigh = Literal["scores", "heads"]

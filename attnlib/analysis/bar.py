@@ -1,50 +1,40 @@
-"""Show how far the two passes over a corpus are, as a bar with the time left."""
+"""Show how far the two passes over a corpus are."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from attnlib.analysis.stream import Shard, Stream
+from attnlib.progress import AfterBatch, Progress, following
 
-Progress = Callable[[str, int], None]  # takes a stage and the number of batches that it has read
 TITLES = {"fit": "components", "judge": "shares"}
 
 
-def followed(
-    stream: Stream, part: Shard, *, progress: Progress | bool | None
-) -> AbstractContextManager[Progress | None]:
-    """Return a context whose value is the function to call after each batch, or None.
+@contextmanager
+def followed(stream: Stream, part: Shard, *, progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """Yield the function to call after each batch with the stage and the batches read, or None.
 
     Args:
         stream: batches of the corpus, which may know how many they are.
         part: the batches that are read.
-        progress: a function, which is returned as it is; True for a function that moves a bar on standard
-            error, or below the cell of a notebook; None or False for nothing.
+        progress: a function, which is yielded as it is; True for a function that moves a bar; None or False
+            for nothing.
     """
-    if progress is True:
-        return _bar(stream, part)
-    return nullcontext(progress or None)
+    if progress is not True:
+        yield progress or None
+        return
+    with following(progress=True) as follower:
+        stages: dict[str, AfterBatch] = {}
 
-
-@contextmanager
-def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
-    """Draw a bar for each stage that has begun; the value of the context moves them."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        tasks = {}
-
-        def follow(stage: str, read: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(TITLES[stage], total=_total(stream, part, stage))
-            bars.update(tasks[stage], completed=read)
+        def follow(stage: str, n_read: int) -> None:
+            if stage not in stages:
+                n_batches = n_batches_of(stream, part, stage)
+                stages[stage] = follower.stage(stage, title=TITLES[stage], n_batches=n_batches)
+            stages[stage](n_read)
 
         yield follow
 
 
-def _total(stream: Stream, part: Shard, stage: str) -> int | None:
+def n_batches_of(stream: Stream, part: Shard, stage: str) -> int | None:
     """Return how many batches a stage reads; None if the length of the corpus is unknown."""
     if stream.n_batches is None:
         return None

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 from warnings import warn
 
-from attnlib.adapters.modules import Traced, described, weights_digest
-from attnlib.analysis.bar import Progress
+from attnlib.adapters.modules import described, weights_digest
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
@@ -17,6 +16,7 @@ from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import as_tuple
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.progress import Progress
 from attnlib.trace import Trace
 from attnlib.version import __version__
 
@@ -100,10 +100,9 @@ def analysis_of(
     """
     fit = judgement.fit
     made = _made_by(stream, judgement, part)
-    adapter = getattr(stream.trace, "__self__", None)
-    if isinstance(adapter, Traced) and "model" not in made["sha256"]:
-        about = {"Model": described(adapter.model)} | (about or {})
-        made["sha256"] = made["sha256"] | {"model": weights_digest(adapter.model)}
+    if stream.model is not None and "model" not in made["sha256"]:
+        about = {"Model": described(stream.model)} | (about or {})
+        made["sha256"] = made["sha256"] | {"model": weights_digest(stream.model)}
     analysis = results(fit, judgement, held_out=part.every > 1, about=about)
     first_batch = stream.first("judge", part)
     if first_batch is None:

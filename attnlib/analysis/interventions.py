@@ -80,7 +80,7 @@ CALIBRATION_COLUMNS = {
 }
 
 
-# Where parts come from.
+# -- where parts come from --
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +159,7 @@ def _every_place(samples: int, length: int) -> Origin:
     return Origin(sample, position)
 
 
-# One side of an attention.
+# -- one side of an attention --
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,7 +227,7 @@ class _ReplaceableSide(ShowsShapes):
         return vectors * self.scale
 
 
-# Sums over a corpus.
+# -- sums over a corpus --
 
 
 class InterventionSums(StreamingSums):
@@ -382,7 +382,7 @@ def add_interventions(
     sums.update(query, keys, batch.fitted, bias=bias)
 
 
-# Rows of the results.
+# -- rows of the results --
 
 
 def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:

@@ -179,7 +179,7 @@ def means_of_pass(fit: Fit, trace: Trace, whole: Bool[Tensor, " batch"]) -> dict
     return means
 
 
-# Identities of samples.
+# -- identities of samples --
 
 
 def sample_keys(trace: Trace) -> Int[Tensor, " batch"]:
@@ -198,7 +198,7 @@ def block_of(keys: Int[Tensor, " samples"]) -> Int[Tensor, " samples"]:
     return (keys >> 32) % BLOCKS
 
 
-# Sums of states and of attentions.
+# -- sums of states and of attentions --
 
 
 class SeenCounts(StreamingSums):

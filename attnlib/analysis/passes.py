@@ -6,12 +6,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from attnlib.analysis.bar import Progress, followed
+from attnlib.analysis.bar import followed
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeldOutSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.progress import Progress
 
 Sums = TypeVar("Sums", Fit, HeldOutSums)  # of the first or of the second pass
 

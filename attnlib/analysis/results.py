@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.interventions import intervention_rows
 from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
@@ -19,6 +18,7 @@ from attnlib.analysis.terms import PARTS, terms_of
 from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
+from attnlib.trace import KINDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.counted import chosen_heads, whole_samples
 from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.judge import means_of_pass
@@ -15,7 +14,7 @@ from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, AttentionTerms, attention_terms, subsets
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
-from attnlib.trace import Attention, Trace
+from attnlib.trace import KINDS, Attention, Trace
 
 MOST = 12  # samples that are kept
 LONGEST = 40  # positions of a side that are kept

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from attnlib.adapters.modules import ModelAdapter
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
 from attnlib.errors import BadInput
@@ -60,6 +61,12 @@ class Losses:
         return shares
 
 
+def _model_of(trace: Callable) -> nn.Module | None:
+    """Return the model of the adapter that a method belongs to; None for any other function."""
+    adapter = getattr(trace, "__self__", None)
+    return adapter.model if isinstance(adapter, ModelAdapter) else None
+
+
 def _no_losses(_batch: object) -> Losses:
     return Losses()
 
@@ -88,6 +95,8 @@ class Stream(Generic[Batch]):
         made: returns options and checksums of files that batches and traces follow from, by group; a report
             shows them.
         never_written: ids that the model may not write; their logits are not counted as predictions.
+        model: the network, which a report names and takes the checksum of; by default that of the adapter
+            whose method ``trace`` is, if it is one.
 
     Raises:
         BadInput: batches that can be read only once.
@@ -108,6 +117,7 @@ class Stream(Generic[Batch]):
     n_batches: int | None = None
     made: Callable[[], dict[str, dict]] = dict
     never_written: tuple[int, ...] = ()
+    model: nn.Module | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -117,6 +127,8 @@ class Stream(Generic[Batch]):
             )
         if self.n_batches is None and isinstance(self.batches, Sized):
             object.__setattr__(self, "n_batches", len(self.batches))
+        if self.model is None:
+            object.__setattr__(self, "model", _model_of(self.trace))
 
     def __repr__(self) -> str:
         batches = "batches" if self.n_batches is None else f"{self.n_batches:,} batches"

@@ -235,7 +235,7 @@ class TermSums(StreamingSums):
         )
 
 
-# Functions of rows.
+# -- functions of rows --
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

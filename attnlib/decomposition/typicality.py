@@ -66,7 +66,7 @@ class Typicality(ShowsShapes):
     per_sample: Float[Tensor, " samples"]
 
 
-# Sums that both kinds of averages share.
+# -- sums that both kinds of averages share --
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -308,7 +308,7 @@ def cells_of(
     return list(zip(source_mask.sum(1).tolist(), target_mask.sum(1).tolist(), strict=True))
 
 
-# Exact averages over the other samples of a cell.
+# -- exact averages over the other samples of a cell --
 
 
 class AttentionCells(CellSums):
@@ -495,7 +495,7 @@ def _require_rows_of_one(matrix: Tensor) -> None:
         )
 
 
-# Averages for judging other samples, in bounded memory.
+# -- averages for judging other samples, in bounded memory --
 
 
 class AverageAttention(CellSums):

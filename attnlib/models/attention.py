@@ -100,7 +100,7 @@ class Score(nn.Module):
     """The score of each query with each key, in one of the forms of :data:`Scoring`.
 
     Args:
-        scoring: the form.
+        scoring: the form of the score.
         query_width: of decoder states.
         key_width: of encoder states; equal to ``query_width`` for ``dot`` and ``scaled_dot``, which have no
             map.
@@ -224,9 +224,6 @@ class Score(nn.Module):
         Args:
             target: number of queries.
             source: number of keys.
-
-        Returns:
-            A count.
         """
         n_pairs = target * source
         compared = n_pairs * self.query_width

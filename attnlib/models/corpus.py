@@ -109,9 +109,6 @@ class Corpus(ShowsShapes):
         Args:
             indices: their numbers, in the order that they have afterwards.
 
-        Returns:
-            A new corpus.
-
         Raises:
             BadInput: an index is outside the corpus, or no whole number.
         """
@@ -131,7 +128,7 @@ class Batch(ShowsShapes):
     it is checked, padded on either side, and may leave it to the model what the decoder reads.
 
     Attributes:
-        source: ids.
+        source: ids of the source tokens.
         source_mask: True at words and end marks.
         target_input: what the decoder reads.
         target_output: what it is to predict.

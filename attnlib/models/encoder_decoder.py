@@ -174,7 +174,7 @@ class EncoderDecoder(nn.Module):
         """Return encoder states h^E_t, and the state that a recurrent decoder starts in (None for AO).
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             source_mask: True at words and end marks, which come first.
             options: as for :meth:`encode_inputs`.
 
@@ -222,9 +222,6 @@ class EncoderDecoder(nn.Module):
             target_input: ids that the decoder reads.
             start: what :meth:`encode` handed over.
             options: as for :meth:`decode_inputs`.
-
-        Returns:
-            The states.
         """
         return self.decode_inputs(self.target_embedding(target_input), start, **options)
 
@@ -243,9 +240,6 @@ class EncoderDecoder(nn.Module):
             start: the state that a recurrent decoder starts in; None for zero, and for AO.
             first_position: the position of the first step, for AO.
             implementation: of the recurrence, see :func:`~attnlib.models.recurrence.unroll`.
-
-        Returns:
-            The states.
 
         Raises:
             BadInput: as for :meth:`encode_inputs`.
@@ -310,9 +304,6 @@ class EncoderDecoder(nn.Module):
             batch: the sentence pairs.
             encoder_states: h^E.
             decoder_states: h^D.
-
-        Returns:
-            The trace.
         """
         attentions: tuple[Attention, ...] = ()
         features = decoder_states

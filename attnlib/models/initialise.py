@@ -38,9 +38,6 @@ def fan_in(layer: Any) -> int:
     Args:
         layer: linear or recurrent.
 
-    Returns:
-        A number.
-
     Example:
         >>> fan_in(nn.Linear(3, 2)), fan_in(nn.GRU(4, 5))
         (3, 5)

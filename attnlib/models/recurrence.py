@@ -44,9 +44,6 @@ class UGRNN(nn.Module):
         Args:
             inputs: one vector a step.
             initial: the state to start in; zero by default.
-
-        Returns:
-            The states.
         """
         bias = self.bias_ih_l0 + self.bias_hh_l0
         from_inputs = inputs @ self.weight_ih_l0.T + bias  # (batch, time, 2 width)

@@ -36,7 +36,7 @@ class Writer(Protocol[State]):
         """Return what is known before the first word: tensors in frozen dataclasses, whose rows are samples.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at valid positions.
 
         Returns:

@@ -271,11 +271,8 @@ class SequenceToSequence(nn.Module):
         """Return the source as the decoder sees it, and what the decoder starts with.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
-
-        Returns:
-            Both.
         """
         return self.encode_inputs(self.embedding_source(source), mask)
 
@@ -387,7 +384,7 @@ class SequenceToSequence(nn.Module):
         """Return what is known before the first word, for :mod:`attnlib.models.search`.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
 
         Returns:
@@ -428,7 +425,7 @@ class SequenceToSequence(nn.Module):
         Args:
             batch: sentence pairs.
             source: as :meth:`encode` returns it.
-            carried: likewise.
+            carried: the states that the decoder starts from, as :meth:`encode` returns them.
 
         Returns:
             The trace.

@@ -41,7 +41,7 @@ from torch import Tensor, nn
 from attnlib.arrays import ShowsShapes
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
-from attnlib.linear_map import LinearMap, Rotation
+from attnlib.linear_map import LinearMap, Rotary, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
@@ -245,9 +245,6 @@ class MultiHeadAttention(nn.Module):
             first: the position of the first query.
             target: number of queries.
             source: number of keys.
-
-        Returns:
-            None.
         """
         return None
 
@@ -307,11 +304,7 @@ class MultiHeadAttention(nn.Module):
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
 
     def maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the projections of queries, without the factor 1/√d, and of keys.
-
-        Returns:
-            Both.
-        """
+        """Return the projections of queries, without the factor 1/√d, and of keys."""
         return LinearMap.of(self.query_map, self.heads), LinearMap.of(self.key_map, self.heads)
 
 
@@ -394,14 +387,10 @@ class RotaryAttention(MultiHeadAttention):
         Returns:
             Rows of the same shape.
         """
-        cos, sin = rotation_tables(
-            first + rows.shape[-2], self.head_width
-        )  # (first + length, head_width) both
-        cos = cos[first:].to(rows)  # (length, head_width)
-        sin = sin[first:].to(rows)  # (length, head_width)
-        first_half, second_half = rows.chunk(2, dim=-1)
-        quarter_turned = torch.cat([-second_half, first_half], dim=-1)  # (*batch, length, head_width)
-        return rows * cos + quarter_turned * sin
+        n_positions = first + rows.shape[-2]
+        all_cos, all_sin = rotation_tables(n_positions, self.head_width)  # (n_positions, head_width) both
+        rotate = Rotary(cos=all_cos[first:].to(rows), sin=all_sin[first:].to(rows))
+        return rotate(rows)
 
 
 def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
@@ -531,9 +520,6 @@ class EncoderLayer(nn.Module):
         Args:
             states: one layer below.
             allowed: True where a position may look.
-
-        Returns:
-            Both.
         """
         inputs = self.self_norm(states)
         source = self.self_attention.keys_and_values(inputs)
@@ -671,11 +657,8 @@ class Transformer(nn.Module):
         """Return encoder states h^E, and the attention of each layer.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
-
-        Returns:
-            Both.
 
         Raises:
             BadInput: a row of ``mask`` begins with padding, or a position has no code.
@@ -763,7 +746,7 @@ class Transformer(nn.Module):
         """Return what is known before the first word, for :mod:`attnlib.models.search`.
 
         Args:
-            source: ids.
+            source: ids of the source tokens.
             mask: True at words and end marks, which come first.
 
         Returns:

@@ -125,9 +125,6 @@ class Readout(nn.Module):
 
         Args:
             summed: the sum of the two summands.
-
-        Returns:
-            Logits.
         """
         return self.output(self._hidden(summed))
 

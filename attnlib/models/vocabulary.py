@@ -122,7 +122,7 @@ class Vocabulary:
         """Return the words of some ids, marks spelled out.
 
         Args:
-            ids: any.
+            ids: of this vocabulary, in the order of the words.
 
         Returns:
             Words, in the same order.

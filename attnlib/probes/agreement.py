@@ -212,7 +212,7 @@ def _all_at_top(
     return mask & (hidden == hidden.amax(-1, keepdim=True))
 
 
-# Samples in two halves: one selects a checkpoint, the other reports what holds there.
+# -- samples in two halves: one selects a checkpoint, the other reports what holds there --
 
 HALVES_SEED = 0  # of the halves that every run on the same samples shares
 

@@ -13,6 +13,7 @@ A source word that occurs twice in its sentence may be tied with itself. A tie m
 by the tied positions: rounding must not decide.
 """
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,8 @@ from attnlib.streaming import StreamingSums
 # Entries this close to the largest of their row are tied with it: single-precision scores differ by as much.
 _TIE = 1e-4
 
-Links = Collection[tuple[int, int]]  # (target position, source position)
+Link = tuple[int, int]  # (source position, target position), from 0: as in the Pharaoh format
+Links = Collection[Link]
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class AlignmentSums(StreamingSums):
 
     Example:
         >>> words = torch.ones(1, 2, dtype=torch.bool)
-        >>> gold = gold_links([{(0, 0), (1, 0)}], 2, 2)
+        >>> gold = link_mask([{(0, 0), (0, 1)}], 2, 2)
         >>> sums = AlignmentSums().update(torch.eye(2)[None], gold, target_words=words, source_words=words)
         >>> sums.result().error_rate
         0.5
@@ -140,7 +142,7 @@ class AlignmentSums(StreamingSums):
 
         Args:
             attention: rows of weights; entries outside the words (end marks, padding) are ignored.
-            gold: True at gold links, see :func:`gold_links`.
+            gold: True at gold links, see :func:`link_mask`.
             target_words: True at words of the target, False at end marks and padding.
             source_words: the same of the source.
             null: weight of making no link, for each row: a row makes one only if an entry reaches it.
@@ -177,11 +179,7 @@ class AlignmentSums(StreamingSums):
         return self
 
     def result(self) -> AlignmentQuality:
-        """Return the measures from the sums so far.
-
-        Returns:
-            All of them.
-        """
+        """Return the measures from the sums so far."""
         rates = error_rates(sure_hits=self.hits, possible_hits=self.hits, made=self.made, sure=self.gold)
         return AlignmentQuality(
             error_rate=rates.error_rate,
@@ -199,13 +197,16 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else float("nan")
 
 
-def gold_links(
+def link_mask(
     links: Sequence[Links], target_length: int, source_length: int
 ) -> Bool[Tensor, "batch target source"]:
-    """Make a tensor of the gold links of some samples.
+    """Return where in the attention of a batch its links are.
+
+    Links are (source position, target position), while a row of attention is of a target word: the link
+    (0, 1) is the entry in row 1 and column 0.
 
     Args:
-        links: of each sample, as (target position, source position).
+        links: of each sample.
         target_length: of the padded batch, end marks included.
         source_length: the same of the source.
 
@@ -216,19 +217,47 @@ def gold_links(
         BadInput: a link is outside the tensor.
 
     Example:
-        >>> gold_links([{(0, 1)}], 2, 2).int().tolist()
+        >>> link_mask([{(0, 1)}], 2, 2).int().tolist()
+        [[[0, 0], [1, 0]]]
+    """
+    is_linked = torch.zeros(len(links), target_length, source_length, dtype=torch.bool)
+    for sample, links_of_sample in enumerate(links):
+        for source, target in links_of_sample:
+            if not (0 <= source < source_length and 0 <= target < target_length):
+                raise BadInput(
+                    f"link {source}-{target} of sample {sample} leads outside {source_length} source and "
+                    f"{target_length} target words"
+                )
+            is_linked[sample, target, source] = True
+    return is_linked
+
+
+def gold_links(
+    links: Sequence[Links], target_length: int, source_length: int
+) -> Bool[Tensor, "batch target source"]:
+    """Return :func:`link_mask`, the replacement of this name, of links in the other order.
+
+    Args:
+        links: of each sample, as (target position, source position).
+        target_length: of the padded batch, end marks included.
+        source_length: the same of the source.
+
+    Returns:
+        True at links.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     gold_links([{(0, 1)}], 2, 2).int().tolist()
         [[[0, 1], [0, 0]]]
     """
-    gold = torch.zeros(len(links), target_length, source_length, dtype=torch.bool)
-    for sample, pairs in enumerate(links):
-        for s, t in pairs:
-            if not (0 <= s < target_length and 0 <= t < source_length):
-                raise BadInput(
-                    f"link ({s}, {t}) of sample {sample} leads outside {target_length} target and "
-                    f"{source_length} source words"
-                )
-            gold[sample, s, t] = True
-    return gold
+    warnings.warn(
+        "gold_links is deprecated: it is link_mask, whose links are (source, target) instead",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    exchanged = [[(source, target) for target, source in links_of_sample] for links_of_sample in links]
+    return link_mask(exchanged, target_length, source_length)
 
 
 def diagonal(

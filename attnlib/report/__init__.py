@@ -34,7 +34,11 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    """A module that can be called as the function ``report``, which has its name."""
+    """A module that can be called as the function ``report``, which has its name.
+
+    Python binds ``attnlib.report`` to this package whenever a module of it is imported, so that the function
+    of the same name would be there or not by the order of imports.
+    """
 
     def __call__(self, *args, **kwargs):
         return report(*args, **kwargs)

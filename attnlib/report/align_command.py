@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlib.alignment.alignments import Alignments
-from attnlib.alignment.both_directions import Method
+from attnlib.alignment.both_directions import Symmetrisation
 from attnlib.files import write_text_atomic
 from attnlib.options import TEXT_OPTIONS, AlignOptions
 from attnlib.report.as_text import number
@@ -42,7 +42,7 @@ def align_command(options: AlignOptions) -> None:
         options.target,
         gold=options.gold,
         reverse=options.reverse,
-        method=cast("Method", options.symmetrise),  # align refuses others
+        method=cast("Symmetrisation", options.symmetrise),  # align refuses others
         progress=True,
         **options.settings("layer", "head", "shift", "gold_first", "reverse_prefix"),
         **options.settings(*TEXT_OPTIONS, "batch_size", "longest", "device"),

@@ -50,7 +50,7 @@ def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
     before it is on a dotted circle.
 
     Args:
-        word: any text.
+        word: a piece or a word, with whatever characters it has.
         most: characters at most; the rest is cut off.
         spaces: whether spaces stay spaces.
 
@@ -76,7 +76,7 @@ def sentence(text: str) -> str:
     r"""Return a sentence in which every character can be seen; its spaces stay.
 
     Args:
-        text: any text.
+        text: a line of a corpus, with whatever characters it has.
 
     Returns:
         Text without hidden characters, of 500 characters at most.

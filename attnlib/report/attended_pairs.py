@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.token_batch import LineBatch
+from attnlib.adapters.token_batch import LineBatch, line_batches
 from attnlib.alignment.links import cross_attention
 from attnlib.alignment.words import NO_WORD, Words, split_words, words_at
 from attnlib.analysis.stream import Stream
@@ -16,7 +16,7 @@ from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.report.contents import Name
 from attnlib.report.pieces import ignorable_ids
-from attnlib.report.pretrained import Checkpoint
+from attnlib.report.pretrained import Checkpoint, number_of_batches
 from attnlib.report.texts import Text
 from attnlib.trace import SIDES, Trace
 
@@ -156,14 +156,14 @@ class CheckpointPasses:
             (tuple(split_words(source)), tuple(split_words(target))) for source, target in self.text.pairs()
         ]
 
-    def n_batches(self) -> int:
+    def n_batches(self) -> int | None:
         """Return how many batches there are.
 
         Returns:
-            A number; lines without words are counted too, so fewer batches may be read.
+            A number; lines without words are counted too, so fewer batches may be read. None for a size of
+            batches that is refused later.
         """
-        n_lines, _ = self.text.checked()
-        return -(-n_lines // self.batch_size)
+        return number_of_batches(self.text, self.batch_size)
 
     def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
         """Yield the sentence pairs, with the cross-attention of some layers.
@@ -176,46 +176,24 @@ class CheckpointPasses:
             Sentence pairs in the order of the text, without those that have an empty side.
         """
         adapter = self.checkpoint.adapter(("cross",), layers)
-        for n_read, (numbers, lines) in enumerate(self._batches(), start=1):
-            batch = LineBatch(
-                tuple(lines),
-                left_out=0,
-                tokenizer=self.checkpoint.tokenizer,
-                longest=self.longest,
-                prefix=self.checkpoint.prefix,
-                write=self.checkpoint.write if self.generate else None,
-            )
-            trace = adapter.trace(batch.tokens)
-            yield from self._pairs_of(trace, numbers, lines)
+        batches = line_batches(
+            self.checkpoint.tokenizer,
+            self.text.pairs(),
+            batch_size=self.batch_size,
+            longest=self.longest,
+            prefix=self.checkpoint.prefix,
+            write=self.checkpoint.write if self.generate else None,
+        )
+        for n_read, batch in enumerate(batches, start=1):
+            yield from self._pairs_of(adapter.trace(batch.tokens), batch)
             after_batch(n_read)
 
-    def _batches(self) -> Iterator[tuple[list[int], list[tuple[str, str]]]]:
-        """Yield lines that have words, batch by batch, with their numbers."""
-        if min(self.batch_size, self.longest) < 1:
-            raise BadInput(
-                f"batch_size is {self.batch_size}, longest {self.longest}; both must be at least 1"
-            )
-        numbers: list[int] = []
-        lines: list[tuple[str, str]] = []
-        for number, (source, target) in enumerate(self.text.pairs()):
-            if not source.strip() or not (self.generate or target.strip()):
-                continue
-            numbers.append(number)
-            lines.append((source, target))
-            if len(lines) == self.batch_size:
-                yield numbers, lines
-                numbers, lines = [], []
-        if lines:
-            yield numbers, lines
-
-    def _pairs_of(
-        self, trace: Trace, numbers: Sequence[int], lines: Sequence[tuple[str, str]]
-    ) -> Iterator[AttendedPair]:
-        sources, targets = zip(*lines, strict=True)
+    def _pairs_of(self, trace: Trace, batch: LineBatch) -> Iterator[AttendedPair]:
+        sources, targets = zip(*batch.pairs, strict=True)
         source_spans = self._spans("source", [self.checkpoint.prefix + source for source in sources])
         target_spans = None if self.generate else self._spans("target", targets)
         weights = cross_attention(trace)
-        for row, number in enumerate(numbers):
+        for row, number in enumerate(batch.numbers):
             n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())
             source = _Line(
                 side="source",

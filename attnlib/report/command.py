@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.fit import Fit
@@ -25,11 +24,12 @@ from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.files import locked
 from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
+from attnlib.progress import following
 from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
-from attnlib.report.sequences import stream_of_sequences
+from attnlib.report.sequences import adapter_of_sequences, stream_of_sequences
 from attnlib.report.texts import ParallelText
 from attnlib.report.words_shown import with_words
 
@@ -84,7 +84,7 @@ def analyse_command(options: AnalyseOptions) -> None:
     console.print(f"report: {options.out / 'index.html'}")
 
 
-# Jobs.
+# -- jobs --
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +135,13 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     assert options.model is not None  # options without traces have a model and a source
     assert options.source is not None
     text = ParallelText(options.source, options.target)
-    n_lines, _ = text.checked()
+    text.checked()  # before the model is loaded
     checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
     if is_single_stack(checkpoint.model):
         stream = _stream_of_sequences(checkpoint, text, options)
     else:
         stream = checkpoint.stream(text, **options.settings(*PASS_OPTIONS, *BATCH_OPTIONS))
+    assert stream.n_batches is not None  # options have no batches without pairs
     settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
     about = checkpoint.about | text.about
     if options.generate:
@@ -148,7 +149,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     job = _Job(
         stream=stream,
         keep=_partial_sums(options, stream.made()["sha256"] | settings),
-        n_batches=-(-n_lines // options.batch_size),
+        n_batches=stream.n_batches,
         about=about,
         shown=checkpoint.shown,
         name=checkpoint.word,
@@ -159,18 +160,24 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         console.print(
             f"note: {trace}, which the tokenizer takes as plain text; take them out of the files first"
         )
-    console.print(_memory_needed(checkpoint, stream, options))
+    console.print(_memory_needed(checkpoint, options))
     return job
 
 
 def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: AnalyseOptions) -> Stream:
-    """Return the passes of a decoder or an encoder alone; it has one kind of attention, the default here."""
+    """Return the passes of a decoder or an encoder alone."""
     if options.generate:
         raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
-    settings = options.settings(*PASS_OPTIONS, "batch_size", "longest")
+    settings = _settings_of_sequences(options) | options.settings("batch_size", "longest")
+    return stream_of_sequences(checkpoint, text, **settings)
+
+
+def _settings_of_sequences(options: AnalyseOptions) -> dict[str, Any]:
+    """Return what is looked at of a model that reads one text, which has no attention of the default kind."""
+    settings = options.settings(*PASS_OPTIONS)
     if settings["kinds"] == ("cross",):
         settings["kinds"] = None
-    return stream_of_sequences(checkpoint, text, **settings)
+    return settings
 
 
 def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
@@ -185,10 +192,10 @@ def _method(options: AnalyseOptions) -> Method:
     return cast("Method", options.method)
 
 
-def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptions) -> str:
+def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
     """Return how much memory an analysis takes besides the model, in words."""
     if is_single_stack(checkpoint.model):
-        adapter = stream.trace.__self__
+        adapter = adapter_of_sequences(checkpoint, **_settings_of_sequences(options))
         sizes = (options.batch_size, options.longest)
     else:
         adapter = checkpoint.adapter(**options.settings(*PASS_OPTIONS))
@@ -205,7 +212,7 @@ def _memory_needed(checkpoint: Checkpoint, stream: Stream, options: AnalyseOptio
     )
 
 
-# Doing it, shard by shard.
+# -- going through it, shard by shard --
 
 
 def _parts(options: AnalyseOptions) -> list[_Part]:
@@ -266,12 +273,11 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
     title = PASSES[stage]
     if shard.shards > 1:
         title += f", shard {shard.shard} of {shard.shards}"
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bars:
-        bar = bars.add_task(title, total=n_batches)
+    with following(progress=True, console=console) as follower:
+        after_batch = follower.stage(stage, title=title, n_batches=n_batches)
 
         def follow(_stage: str, n_read: int) -> None:
-            bars.update(bar, completed=n_read)
+            after_batch(n_read)
 
         if stage == "fit":
             fit_part(
@@ -287,7 +293,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
             judge_part(
                 job.stream, fit, shard, interventions=options.interventions, keep=job.keep, progress=follow
             )
-        bars.update(bar, completed=n_batches)
+        after_batch(n_batches)
 
 
 def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[int, float]:
@@ -328,7 +334,7 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
     return seconds
 
 
-# Results.
+# -- results --
 
 
 def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:

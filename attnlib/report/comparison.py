@@ -15,7 +15,7 @@ from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
 from attnlib.arrays import ShowsShapes
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, first_names
 from attnlib.files import write_text_atomic
 from attnlib.optional import library
 from attnlib.report.as_text import number
@@ -33,9 +33,9 @@ _READING_OPTIONS = ("generate", "ignore_special", "longest", "prefix")
 MADE_BY = (*_READING_OPTIONS, *(f"--{option.replace('_', '-')}" for option in _READING_OPTIONS))
 UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
 MOST_SHOWN = 20  # differences that are named in words
-MOST_NAMED = 6  # heads of one analysis alone that the command names
+MOST_ALONE = 6  # heads of one analysis alone that the command names
 
-_Place = tuple[str, int, int]  # kind, layer and head
+_HeadKey = tuple[str, int, int]  # kind, layer and head
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ def _require_comparable(first: Analysis, second: Analysis) -> None:
         )
 
 
-def _by_place(analysis: Analysis) -> dict[_Place, dict]:
+def _by_place(analysis: Analysis) -> dict[_HeadKey, dict]:
     return {(row["kind"], row["layer"], row["head"]): row for row in analysis.heads}
 
 
-def _names(places: Iterable[_Place]) -> list[str]:
+def _names(places: Iterable[_HeadKey]) -> list[str]:
     return [f"{kind}.{layer} head {head}" for kind, layer, head in places]
 
 
@@ -217,7 +217,7 @@ class _Intervals(ShowsShapes):
     half_width: Float[Tensor, " measures"]
 
 
-def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool) -> _Intervals:
+def _intervals(first: Analysis, second: Analysis, place: _HeadKey, *, paired: bool) -> _Intervals:
     kind, layer, head = place
     name = (f"{kind}.{layer}", head)
     ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
@@ -235,7 +235,7 @@ def _intervals(first: Analysis, second: Analysis, place: _Place, *, paired: bool
     )
 
 
-def _rows_of_head(place: _Place, first: dict, second: dict, *, intervals: _Intervals) -> list[dict]:
+def _rows_of_head(place: _HeadKey, first: dict, second: dict, *, intervals: _Intervals) -> list[dict]:
     kind, layer, head = place
     rows = []
     for index, measure in enumerate(MEASURES):
@@ -280,9 +280,7 @@ def compare_command(first: Path, second: Path, out: Path | None) -> None:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     console.print(repr(comparison), READING, *comparison.notes, sep="\n")
     if comparison.alone:
-        names = ", ".join(comparison.alone[:MOST_NAMED])
-        if len(comparison.alone) > MOST_NAMED:
-            names += f" and {len(comparison.alone) - MOST_NAMED} more"
+        names = first_names(comparison.alone, most=MOST_ALONE)
         console.print(f"in one of them alone: {names}")
     for line in comparison.largest:
         console.print(line)

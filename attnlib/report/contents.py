@@ -10,11 +10,12 @@ Name = Callable[[str, int], str]  # side and id → the word
 
 TITLE = "How this model attends"
 # By kind of attention, the words of its queries and of its keys.
-SIDES = {
+SIDES_OF_KIND = {
     "cross": ("target", "source"),
     "encoder_self": ("source", "source"),
     "decoder_self": ("read", "read"),
 }
+SIDES = SIDES_OF_KIND  # its name in earlier releases
 # Colours of the parts; purple is for mixed terms, and green for the bias.
 COLOURS = {
     "temporal": "#0072b2",
@@ -47,15 +48,15 @@ def reads_frames(analysis: Analysis) -> bool:
     """Return True if the source has positions and no words, as pictures and sound: all has one id.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         False for texts.
 
     Example:
-        >>> from attnlib import analyse, zoo
-        >>> reads_frames(analyse(zoo.load("reordering").stream(batch_size=64)))
-        False
+        >>> from types import SimpleNamespace
+        >>> reads_frames(SimpleNamespace(states=[{"states": "encoder", "words": 1}]))  # one id for all frames
+        True
     """
     words_seen = set()
     for row in analysis.states:

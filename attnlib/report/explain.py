@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import term_name
@@ -15,8 +14,9 @@ from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES, Name, id_as_word, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, id_as_word, words_of
 from attnlib.report.tables import pair_of
+from attnlib.trace import KINDS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -188,7 +188,7 @@ def explain(
     _require_head(shown, kind, layer=layer, head=head)
     attention = f"{kind}.{layer}"
     words = words_of(analysis, shown, name or id_as_word)
-    query_side, key_side = SIDES[kind]
+    query_side, key_side = SIDES_OF_KIND[kind]
     return Explanation(
         kind=kind,
         layer=layer,

@@ -14,7 +14,6 @@ from typing import Any
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.analysis.bar import Progress
 from attnlib.analysis.fit import head_of
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.passes import Keeper
@@ -23,6 +22,7 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
+from attnlib.progress import Progress
 from attnlib.report.contents import TITLE, Name, calibration_of, id_as_word, reads_frames, shown_terms
 from attnlib.report.findings import findings, notes
 from attnlib.report.one_call import analyse
@@ -133,7 +133,7 @@ def write_report(
     """Write the page and the tables of an analysis.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
         folder: as of :func:`report`.
         title: of the page.
         name: the word of an id, as for :func:`report`.

@@ -5,16 +5,17 @@ import statistics
 from operator import itemgetter
 from typing import Any
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.decomposition.typicality import MINIMUM_CELL
+from attnlib.errors import first_names
 from attnlib.report.contents import reads_frames
 from attnlib.report.templates import template
+from attnlib.trace import KINDS
 
 HALF = 0.5  # a part that has more of a head's variation makes it
 ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt
-MOST_NAMED = 6  # heads that a sentence names
+MOST_HEADS = 6  # that a sentence names
 KINDS_IN_WORDS = {
     "cross": "Cross-attention",
     "encoder_self": "Self-attention of the encoder",
@@ -36,7 +37,7 @@ def findings(analysis: Analysis) -> list[str]:
     is taken as it is.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         A text for each kind.
@@ -98,9 +99,7 @@ def _lower_end(row: dict, part: str) -> float:
 
 
 def _named_heads(rows: list[dict]) -> str:
-    names = ", ".join(f"{row['layer']}.{row['head']}" for row in rows[:MOST_NAMED])
-    if len(rows) > MOST_NAMED:
-        names += f" and {len(rows) - MOST_NAMED} more"
+    names = first_names([f"{row['layer']}.{row['head']}" for row in rows], most=MOST_HEADS)
     return f"{len(rows)} (layer.head {names})"
 
 
@@ -108,7 +107,7 @@ def notes(analysis: Analysis) -> list[str]:
     """Return the caveats of an analysis: what was left out, what nothing checked, and what is too small.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         A paragraph each, by ``notes.txt.j2``.
@@ -147,7 +146,7 @@ def interval_widths(analysis: Analysis) -> dict[str, float]:
     """Return how far intervals reach to either side, of heads that do not attend evenly.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         The half width in the ``middle`` of all, and the ``widest``; empty if there is no interval.

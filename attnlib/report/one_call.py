@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlib.adapters.single_stack import is_single_stack
-from attnlib.analysis.bar import Progress
 from attnlib.analysis.from_stream import analyse_stream
 from attnlib.analysis.passes import Keeper
 from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
+from attnlib.progress import Progress
 from attnlib.report.order import require_one_order
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences

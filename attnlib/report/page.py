@@ -18,7 +18,6 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
@@ -26,9 +25,10 @@ from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import REBUILT
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.report.as_text import number, visible
-from attnlib.report.contents import SIDES, Name, calibration_of, shown_terms, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
 from attnlib.report.templates import FOLDER, template
+from attnlib.trace import KINDS
 
 MOST_MAPS = 48  # matrices of the sample that are drawn
 MOST_CELLS = 20_000  # squares of all of them
@@ -92,7 +92,7 @@ def page(
     )
 
 
-# Subject and provenance of the analysis.
+# -- subject and provenance of the analysis --
 
 
 def _facts(analysis: Analysis) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _option_as_text(option: str, value: object) -> str:
     return str(value)
 
 
-# The tables of each kind of attention.
+# -- the tables of each kind of attention --
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +252,7 @@ def _interval_as_text(row: _Row, part: str) -> str:
     return f"{number(share)} [{number(low)}, {number(high)}]"
 
 
-# One sample that everybody sees, and all of them for the script.
+# -- one sample that everybody sees, and all of them for the script --
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +293,7 @@ def _example(analysis: Analysis, name: Name) -> _Example:
         n_cells += weights.numel()
         has_undefined = has_undefined or bool(weights.isnan().any())
         kind, layer = attention.split(".")
-        query_side, key_side = SIDES[kind]
+        query_side, key_side = SIDES_OF_KIND[kind]
         rows = list(zip(words[query_side], weights.tolist(), strict=True))
         maps.append((kind, f"layer {layer}, head {head}", words[key_side], rows))
     longest = max(sample.lengths or (0, 0))

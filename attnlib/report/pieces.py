@@ -17,7 +17,7 @@ def language_codes(tokenizer: Any) -> list[str]:
     """Return the languages that a tokenizer marks its sentences with, as those of mBART and NLLB do.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of the transformers library.
 
     Returns:
         Codes such as ``"en_XX"``, in alphabetical order; none for other tokenizers.
@@ -76,7 +76,7 @@ def ignorable_ids(tokenizer: Any, side: str = "source") -> tuple[int, ...]:
     """Return the ids of special pieces and of marks of languages; an unknown word is a word.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of the transformers library.
         side: "source" or "target", for a tokenizer with a vocabulary for each side.
 
     Returns:
@@ -102,7 +102,7 @@ def vocabulary_of_side(tokenizer: Any, side: str) -> dict[str, int] | None:
     Some of Marian's have two. Their ``convert_ids_to_tokens`` and ``all_special_ids`` mix both.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of the transformers library.
         side: "source" or "target".
 
     Returns:
@@ -149,7 +149,7 @@ def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
     """Return the id that a mark has on a side.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of the transformers library.
         name: of the mark, such as ``"eos_token"``.
         side: "source" or "target".
 
@@ -171,7 +171,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
     """Return the SHA-256 of all that pieces depend on: vocabulary, rules, settings, languages.
 
     Args:
-        tokenizer: of transformers.
+        tokenizer: a tokenizer of the transformers library.
 
     Returns:
         64 hexadecimal digits.

@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
 from attnlib.errors import check_known
 from attnlib.optional import library
 from attnlib.report.as_text import number
-from attnlib.report.contents import COLOURS, SIDES, Name
+from attnlib.report.contents import COLOURS, SIDES_OF_KIND, Name
 from attnlib.report.tables import sample_of
+from attnlib.trace import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ class Plots:
     A notebook shows what is returned; elsewhere ``figure.savefig("heads.png")`` keeps it.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Raises:
         BadInput: matplotlib is not installed.
@@ -150,7 +150,7 @@ class Plots:
         attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
         weights = attention[attention_name, head]  # (queries, keys)
-        query_side, key_side = SIDES[kind]
+        query_side, key_side = SIDES_OF_KIND[kind]
         queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
         axes.imshow(weights.numpy(), cmap="Greys", vmin=0, vmax=1)

@@ -22,7 +22,7 @@ from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import as_tuple
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, first_names
 from attnlib.report.pieces import (
     id_of_mark,
     ignorable_ids,
@@ -34,9 +34,9 @@ from attnlib.report.pieces import (
 from attnlib.report.texts import Text
 from attnlib.trace import Trace
 
-PACKAGES = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
+REQUIREMENTS = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
 FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
-MOST_NAMED = 4  # weights that a message names
+MOST_WEIGHTS = 4  # that a message names
 # Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
 _GREEDY = {
     "num_beams": 1,
@@ -56,8 +56,8 @@ class Checkpoint:
 
     Attributes:
         name: the folder or the name that it was loaded from.
-        model: of transformers.
-        tokenizer: of transformers.
+        model: a model of the transformers library.
+        tokenizer: a tokenizer of the transformers library.
         source_language: as the tokenizer of a multilingual model writes it, such as en_XX for mBART; it is
             set on the tokenizer. None for a tokenizer that marks no languages.
         target_language: likewise, such as de_DE.
@@ -134,12 +134,9 @@ class Checkpoint:
         """Return a loaded model as a checkpoint.
 
         Args:
-            model: of transformers.
+            model: a model of the transformers library.
             tokenizer: by default it is loaded from where the model was loaded from.
             settings: the languages and the prefix, as the attributes of this class.
-
-        Returns:
-            The checkpoint.
 
         Raises:
             BadInput: no tokenizer is given, and none is found where the model came from.
@@ -548,16 +545,26 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
         left_out=batch.left_out,
         cut=batch.cut,
         source_pieces=len(source),
-        source_unknown=_count(source, unknown["source"]),
+        source_unknown=count_unknown(source, unknown["source"]),
         target_pieces=len(target),
-        target_unknown=_count(target, unknown["target"]),
+        target_unknown=count_unknown(target, unknown["target"]),
     )
 
 
-def _count(ids: Int[Tensor, " pieces"], counted: int | None) -> int:
-    if counted is None:
+def count_unknown(pieces: Int[Tensor, " pieces"], unknown: int | None) -> int:
+    """Return how many pieces a tokenizer does not know.
+
+    Args:
+        pieces: ids.
+        unknown: the id of an unknown piece; None if the tokenizer has none, and 0 is returned.
+
+    Example:
+        >>> count_unknown(torch.tensor([3, 5, 3]), unknown=3), count_unknown(torch.tensor([3]), None)
+        (2, 0)
+    """
+    if unknown is None:
         return 0
-    return int((ids == counted).sum())
+    return int((pieces == unknown).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -580,7 +587,7 @@ def _load(
     try:
         from transformers import AutoConfig, AutoTokenizer
     except ModuleNotFoundError as error:
-        raise BadInput(f"the transformers library is not installed: pip install {PACKAGES}") from error
+        raise BadInput(f"the transformers library is not installed: pip install {REQUIREMENTS}") from error
     kind = "an encoder–decoder"
     try:
         config = AutoConfig.from_pretrained(name, **of_repository)
@@ -597,7 +604,7 @@ def _load(
             raise BadInput(
                 f"{name} brings its own code, which is not run by default. If you trust it: "
                 "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
-                "yourself and give it to attnlib.HuggingFace or attnlib.analyse"
+                "yourself and give it to attnlib.adapter_of or attnlib.analyse"
             ) from error
         raise BadInput(
             f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
@@ -607,7 +614,7 @@ def _load(
     return _Loaded(model, tokenizer, info)
 
 
-# Models that cannot be loaded, or would be loaded as something else.
+# -- models that cannot be loaded, or would be loaded as something else --
 
 
 def _require_device(device: str) -> None:
@@ -679,7 +686,10 @@ def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
         "has of another shape": mismatched,
         "has beside the model's": info["unexpected_keys"],
     }
-    texts = [f"it {fault} {_named(keys)}" for fault, keys in faults.items() if keys]
+    texts = []
+    for fault, keys in faults.items():
+        if keys:
+            texts.append(f"it {fault} {first_names(sorted(keys), most=MOST_WEIGHTS)}")
     if texts:
         raise BadInput(
             f"{name} is not whole: {'; '.join(texts)}. Missing weights would be drawn at random; give "
@@ -704,13 +714,6 @@ def _computed_positions(model: Any) -> set[str]:
     return {
         f"{path}.weight" for path, module in model.named_modules() if "Sinusoidal" in type(module).__name__
     }
-
-
-def _named(keys: Collection[str]) -> str:
-    text = ", ".join(sorted(keys)[:MOST_NAMED])
-    if len(keys) > MOST_NAMED:
-        text += f" and {len(keys) - MOST_NAMED} more"
-    return text
 
 
 def _require_vocabulary(name: str, tokenizer: Any) -> None:

@@ -49,7 +49,7 @@ class PartialSums:
 
         Args:
             stage: "fit" or "judge".
-            part: the shard.
+            part: the shard of the corpus whose sums are meant.
 
         Returns:
             Its path, whether it exists or not.
@@ -79,7 +79,7 @@ class PartialSums:
 
         Args:
             stage: "fit" or "judge".
-            part: the shard.
+            part: the shard of the corpus whose sums are meant.
             sums: empty ones of its kind, which are filled.
 
         Returns:
@@ -107,7 +107,7 @@ class PartialSums:
 
         Args:
             stage: "fit" or "judge".
-            part: the shard.
+            part: the shard of the corpus whose sums are meant.
 
         Returns:
             Facts with ``done`` and ``finished``; None if nothing was saved.
@@ -132,7 +132,7 @@ class PartialSums:
 
         Args:
             stage: "fit" or "judge".
-            part: the shard.
+            part: the shard of the corpus whose sums are meant.
 
         Returns:
             False if it was not begun.
@@ -157,7 +157,7 @@ class PartialSums:
 
         Args:
             stage: "fit" or "judge".
-            part: the shard.
+            part: the shard of the corpus whose sums are meant.
             saved: the sums and how far they go.
         """
         facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
@@ -208,9 +208,6 @@ def merged_fit(keep: PartialSums, part: Shard) -> Fit:
         keep: has the sums.
         part: any of the shards.
 
-    Returns:
-        Their sum.
-
     Raises:
         BadInput: some shards are not finished; the message lists them.
 
@@ -241,9 +238,6 @@ def merged_analysis(
         part: any of the shards.
         heads: those that were looked at.
         about: what a report says of model and corpus.
-
-    Returns:
-        The analysis.
 
     Raises:
         BadInput: a shard is not finished, or nothing was held out of several shards.

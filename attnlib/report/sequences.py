@@ -10,9 +10,40 @@ from attnlib.analysis.stream import Losses, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import ignorable_ids, tokenizer_digest
-from attnlib.report.pretrained import Checkpoint, number_of_batches
+from attnlib.report.pretrained import Checkpoint, count_unknown, number_of_batches
 from attnlib.report.texts import Text
 from attnlib.trace import AttentionKind
+
+
+def adapter_of_sequences(
+    checkpoint: Checkpoint,
+    *,
+    kinds: str | Collection[str] | None = None,
+    layers: int | Collection[int] | None = None,
+    ignore_special: bool = False,
+) -> SingleStack:
+    """Return the adapter that traces a decoder or an encoder alone.
+
+    Args:
+        checkpoint: such a model, with its tokenizer.
+        kinds: of attention; such a model has one.
+        layers: numbers of the layers to look at; all by default.
+        ignore_special: leave out the positions of special pieces.
+
+    Raises:
+        BadInput: the model cannot be traced.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=4, n_layer=2, n_head=2))
+        >>> checkpoint = Checkpoint("my-model", model=model, tokenizer=SimpleNamespace())
+        >>> adapter_of_sequences(checkpoint, layers=1).kind
+        'decoder_self'
+    """
+    ignored = ignorable_ids(checkpoint.tokenizer) if ignore_special else ()
+    known_kinds = cast("Collection[AttentionKind] | None", kinds)  # the adapter refuses others
+    return SingleStack(checkpoint.model, kinds=known_kinds, layers=layers, ignored=ignored)
 
 
 def stream_of_sequences(
@@ -53,9 +84,7 @@ def stream_of_sequences(
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if text.target is not None:
         raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave target out")
-    ignored = ignorable_ids(tokenizer) if ignore_special else ()
-    known_kinds = cast("Collection[AttentionKind] | None", kinds)  # the adapter refuses others
-    adapter = SingleStack(model, kinds=known_kinds, layers=layers, ignored=ignored)
+    adapter = adapter_of_sequences(checkpoint, kinds=kinds, layers=layers, ignore_special=ignore_special)
     predicts = adapter.kind == "decoder_self" and model.get_output_embeddings() is not None
     options = {
         "kinds": [adapter.kind],
@@ -78,8 +107,7 @@ def stream_of_sequences(
 
     def losses(batch: SequenceBatch) -> Losses:
         pieces = batch.tokens[batch.mask]
-        unknown = tokenizer.unk_token_id
-        n_unknown = 0 if unknown is None else int((pieces == unknown).sum())
+        n_unknown = count_unknown(pieces, tokenizer.unk_token_id)
         return Losses(source_pieces=len(pieces), source_unknown=n_unknown)
 
     return Stream(

@@ -13,7 +13,7 @@ from attnlib.analysis.terms import POSITION_BIAS
 from attnlib.errors import BadInput
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES, Name, calibration_of, id_as_word, shown_terms, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, id_as_word, shown_terms, words_of
 from attnlib.report.findings import notes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Tables:
     """Tidy tables of an analysis, each a data frame of pandas, with its caveats as ``attrs["notes"]``.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Raises:
         BadInput: pandas is not installed.
@@ -145,7 +145,7 @@ class Tables:
         rows = []
         for (attention_name, head), weights in attention.items():
             kind, layer = attention_name.split(".")
-            query_side, key_side = SIDES[kind]
+            query_side, key_side = SIDES_OF_KIND[kind]
             place = {"kind": kind, "layer": int(layer), "head": head}
             for query, weights_of_query in enumerate(weights.tolist()):
                 for key, weight in enumerate(weights_of_query):

@@ -78,9 +78,6 @@ def paint(strength: float, colour: str = _PLAIN) -> str:
         strength: from 0 to 1.
         colour: of CSS.
 
-    Returns:
-        A colour.
-
     Example:
         >>> paint(0.5, "red")
         'color-mix(in srgb,red 50%,transparent)'

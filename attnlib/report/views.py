@@ -139,7 +139,7 @@ def in_words(analysis: Analysis) -> str:
     """Return the findings and the caveats of an analysis as HTML, a paragraph each.
 
     Args:
-        analysis: of any model.
+        analysis: what ``attnlib.analyse`` or ``attnlib.read_report`` returned.
 
     Returns:
         Escaped markup.

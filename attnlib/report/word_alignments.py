@@ -1,16 +1,16 @@
 """Word alignments of a text by a model's cross-attention, in one call."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.alignment.alignments import Alignments
-from attnlib.alignment.both_directions import Method, symmetrise
+from attnlib.alignment.both_directions import Symmetrisation, symmetrise
 from attnlib.alignment.gold import Gold, GoldFile, gold_of_text, read_gold
 from attnlib.alignment.links import (
     MEAN,
@@ -38,6 +38,7 @@ from attnlib.alignment.scores import LinkSums
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
+from attnlib.progress import AfterBatch, Follower, Progress, following
 from attnlib.report.attended_pairs import CheckpointPasses, Passes, StreamPasses, WordPair
 from attnlib.report.contents import Name, id_as_word
 from attnlib.report.one_call import checkpoint_of
@@ -46,12 +47,10 @@ from attnlib.report.texts import Sentences, text_of
 from attnlib.trace import SIDES
 
 Direction = Literal["forward", "reverse"]
-Progress = Callable[[str, int], None]  # of what is being done, and how many batches were read
 
-CHOSEN_ON = (
-    1_000  # sentence pairs, at most, that the best head is looked for on where there are no gold links
-)
-SHOWN_SYMMETRISED: tuple[Method, ...] = ("intersection", "union", "grow-diag-final-and")
+# Sentence pairs, at most, on which the best head is looked for where there are no gold links.
+CHOSEN_ON = 1_000
+SHOWN_SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-diag-final-and")
 _OF_PASSES = ("batch_size", "longest")
 _OF_STREAM = ("name", "special")
 
@@ -68,7 +67,7 @@ def align(
     gold_first: int | None = None,
     reverse: Checkpoint | str | Path | Any = None,
     reverse_prefix: str = "",
-    method: Method = "grow-diag-final-and",
+    method: Symmetrisation = "grow-diag-final-and",
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> Alignments:
@@ -125,7 +124,7 @@ def align(
         '0-0 1-1 2-2 3-3'
     """
     check_known("shift", shift, get_args(Shift))
-    check_known("method", method, get_args(Method))
+    check_known("method", method, get_args(Symmetrisation))
     passes, reverse_settings = _passes_of(model, source, target, options=options)
     if reverse is not None and isinstance(passes, StreamPasses):
         raise BadInput(
@@ -136,8 +135,8 @@ def align(
     if writes and gold is not None:
         raise BadInput("gold links are of given targets, and the model writes its own: give target as well")
     file = None if gold is None else read_gold(gold, first=gold_first)
-    with _followed(progress=progress) as follow:
-        text = _Text(passes=passes, shift=shift, direction="forward", follow=follow)
+    with following(progress=progress) as follower:
+        text = _Text(passes=passes, shift=shift, direction="forward", follower=follower)
         forward = _linked(text, layer, head, file=file)
         if reverse is None:
             return _alignments([forward], method)
@@ -234,7 +233,7 @@ class _Linked:
         direction: "forward" or "reverse".
         read: the pairs that have links, by each of ``choices``.
         source: words of every line.
-        target: likewise.
+        target: words of every line of the translation.
         choices: heads and means over heads.
         among: the choices that ``layer`` and ``head`` admit.
         chosen: the one whose links count.
@@ -394,13 +393,13 @@ class _Text:
         passes: of the model over the text.
         shift: the decoder step of a target word.
         direction: "forward" or "reverse".
-        follow: says how far it is.
+        follower: says how far it is.
     """
 
     passes: Passes
     shift: Shift
     direction: Direction
-    follow: "_Follow"
+    follower: Follower
 
     @cached_property
     def words(self) -> list[WordPair] | None:
@@ -413,8 +412,7 @@ class _Text:
         Raises:
             BadInput: no pair can be linked.
         """
-        stage = "choose" if most is not None else "align"
-        after_batch = self.follow.stage(stage if self.direction == "forward" else "reverse", self.passes)
+        after_batch = self._after_batch(is_choice=most is not None)
         pairs = []
         n_unjoined = n_cut = 0
         for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
@@ -431,6 +429,17 @@ class _Text:
             )
         is_whole = most is None or len(pairs) + n_unjoined < most
         return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole)
+
+    def _after_batch(self, *, is_choice: bool) -> AfterBatch:
+        """Return what is called after each batch that is read to choose a head, or to align."""
+        n_batches = self.passes.n_batches()
+        if self.direction == "reverse":
+            return self.follower.stage("reverse", title="the other direction", n_batches=n_batches)
+        if not is_choice:
+            return self.follower.stage("align", title="aligning", n_batches=n_batches)
+        if n_batches is not None and isinstance(self.passes, CheckpointPasses):
+            n_batches = min(n_batches, ceil(CHOSEN_ON / self.passes.batch_size))
+        return self.follower.stage("choose", title="choosing a head", n_batches=n_batches)
 
     def _layers(self, choices: tuple[HeadChoice, ...]) -> list[int]:
         """Return the layers that choices are of."""
@@ -470,7 +479,7 @@ def _sides(pairs: Iterable[WordPair]) -> _Sides:
 # -- alignments and scores --
 
 
-def _alignments(directions: list[_Linked], method: Method) -> Alignments:
+def _alignments(directions: list[_Linked], method: Symmetrisation) -> Alignments:
     """Return the alignments of one direction, or of both symmetrised, with all scores."""
     by_direction = [_of_direction(linked) for linked in directions]
     rows = []
@@ -524,7 +533,7 @@ def _rows_of_direction(linked: _Linked, *, is_result: bool) -> list[dict[str, An
 
 
 def _rows_of_both(
-    directions: list[_Linked], by_direction: list[Alignments], method: Method
+    directions: list[_Linked], by_direction: list[Alignments], method: Symmetrisation
 ) -> list[dict[str, Any]]:
     """Return the scores of what is symmetrised, of attention and of IBM Model 1."""
     forward, reverse = directions
@@ -547,69 +556,3 @@ def _rows_of_both(
         rows.append(score_row("both", name, sums, chosen=name == method))
         rows.append(score_row("both", f"{IBM_MODEL_1}, {name}", of_lexicons))
     return rows
-
-
-# -- how far it is --
-
-
-class _Follow:
-    """Calls a function after each batch; this one calls none."""
-
-    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
-        """Return what is called with the number of batches read in a stage."""
-        return _ignore
-
-
-def _ignore(_n_read: int) -> None:
-    pass
-
-
-class _FollowByFunction(_Follow):
-    def __init__(self, progress: Progress):
-        self._progress = progress
-
-    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
-        def after_batch(n_read: int) -> None:
-            self._progress(name, n_read)
-
-        return after_batch
-
-
-class _FollowByBars(_Follow):
-    def __init__(self, bars: Any):
-        self._bars = bars
-
-    def stage(self, name: str, passes: Passes) -> Callable[[int], None]:
-        titles = {"choose": "choosing a head", "align": "aligning", "reverse": "the other direction"}
-        n_batches = passes.n_batches()
-        if name == "choose" and n_batches is not None and isinstance(passes, CheckpointPasses):
-            n_batches = min(n_batches, -(-CHOSEN_ON // passes.batch_size))
-        bar = self._bars.add_task(titles[name], total=n_batches)
-
-        def after_batch(n_read: int) -> None:
-            self._bars.update(bar, completed=n_read)
-
-        return after_batch
-
-
-@contextmanager
-def _followed(*, progress: Progress | bool | None) -> Iterator[_Follow]:
-    """Follow the passes by bars on the terminal, by the caller's function, or not at all."""
-    with ExitStack() as stack:
-        if progress is True:
-            follow = _FollowByBars(stack.enter_context(_bars()))
-        elif progress:
-            follow = _FollowByFunction(progress)
-        else:
-            follow = _Follow()
-        yield follow
-
-
-def _bars() -> Any:
-    """Return bars that show the time left, on the terminal's stderr."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Bars(*columns, console=Console(stderr=True))

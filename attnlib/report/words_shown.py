@@ -5,7 +5,7 @@ from dataclasses import replace
 from attnlib.alignment.words import Words, join_attention
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
-from attnlib.report.contents import SIDES
+from attnlib.report.contents import SIDES_OF_KIND
 from attnlib.report.pretrained import Checkpoint
 from attnlib.trace import Side
 
@@ -68,7 +68,7 @@ def joined_sample(sample: Sample, checkpoint: Checkpoint) -> Sample:
     maps = {}
     for (attention, head), of_head in sample.maps.items():
         kind, _ = attention.split(".")
-        query_part, key_part = SIDES[kind]
+        query_part, key_part = SIDES_OF_KIND[kind]
         maps[attention, head] = join_attention(of_head, words[query_part], words[key_part])
     probe = sample.probe
     if probe is not None:

@@ -30,7 +30,7 @@ from jaxtyping import Float, Int
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS, Recurrent, encoder_decoder_pass, transformer_pass
+from attnlib.adapters.library_models import Recurrent, encoder_decoder_pass, transformer_pass
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
@@ -42,7 +42,7 @@ from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequen
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.sealed import load_file
-from attnlib.trace import Trace
+from attnlib.trace import KINDS, Trace
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.safetensors")))

@@ -231,7 +231,7 @@ def europarl_de_en(
             found = (map(int, link.split("-")) for link in line.split())
             aligned.append((source, target))
             # One of the file's 1,233 links points beyond the end of its sentence (the 63rd): nothing to keep.
-            links.append(frozenset((t, s) for s, t in found if t < len(target) and s < len(source)))
+            links.append(frozenset((s, t) for s, t in found if s < len(source) and t < len(target)))
     parts = [*train, *aligned], [*aligned, *rest]
     return _task("europarl_de_en", *parts, options, _europarl_reads(), tuple(links))
 
@@ -363,7 +363,7 @@ def _task_of(
 
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
-    """Links of a line as (target position, source position)."""
+    """Links of a line as (source position, target position)."""
     found = []
     for text in line.split():
         link = re.fullmatch(r"(\d+)-(\d+)", text, re.ASCII)
@@ -373,7 +373,7 @@ def _links(line: str, source: int, target: int, place: str) -> Links:
                 f"{place}: {text!r} is no link of {source} and {target} words; write source-target positions "
                 "from 0, such as 0-2 (words are split at spaces)"
             )
-        found.append((j, i))
+        found.append((i, j))
     return frozenset(found)
 
 

@@ -1,12 +1,22 @@
 """What a task is: samples to train on, samples to judge on, and the words behind their ids."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
 from companion.data.own_text import TextFacts
 
-Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
+Links = frozenset[tuple[int, int]]  # (source position, target position) of words, end marks left out
+
+
+def links_of_order(order: Sequence[int]) -> Links:
+    """Return the links of a translation word for word, from the source position of each target word.
+
+    >>> sorted(links_of_order([1, 0, 2]))
+    [(0, 1), (1, 0), (2, 2)]
+    """
+    return frozenset((source, target) for target, source in enumerate(order))
 
 
 @dataclass(frozen=True, eq=False)

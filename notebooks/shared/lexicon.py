@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from companion.data.by_rule import drawn_apart, task, task_by_rule
-from companion.data.task import Links, Task
+from companion.data.task import Links, Task, links_of_order
 
 
 def _table(text: str) -> dict[str, str]:
@@ -59,7 +59,7 @@ def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
     for place, pair in enumerate(pairwise(words)):
         if pair[0] in ADJECTIVES and (pair[1] in NOUNS or pair[1] in TOPICS):
             order[place : place + 2] = place + 1, place
-    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+    return tuple(TRANSLATIONS[words[place]] for place in order), links_of_order(order)
 
 
 def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
@@ -68,7 +68,7 @@ def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
     order = sorted((i for i, word in enumerate(words) if word in TOPICS), key=lambda i: _RANKS[words[i]])
     if not order:
         raise BadInput(f"{' '.join(words)!r} has nothing to sum up; topics are {', '.join(TOPICS)}")
-    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+    return tuple(TRANSLATIONS[words[place]] for place in order), links_of_order(order)
 
 
 def _check_words(words: Sequence[str]) -> None:

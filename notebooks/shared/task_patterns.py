@@ -5,6 +5,7 @@ over all of them beside each by itself.
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
-from attnlib.probes.alignment_error import gold_links, words_only
+from attnlib.probes.alignment_error import link_mask, words_only
 from companion.runs import registry
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
@@ -110,7 +111,7 @@ def measure_example(recording: Recording) -> dict:
     found = {
         "source": [*task.source_vocabulary.decode(judged.source(chosen)), "end"],
         "target": task.target_vocabulary.decode(judged.target(chosen)),
-        "gold": sorted(map(list, task.gold[chosen])),
+        "gold": sorted([target, place] for place, target in task.gold[chosen]),  # a row and a column
     }
     for state in STATES:
         ((_, heads),) = attention_to_source(network_of(recording, state), judged.subset([chosen]))
@@ -123,7 +124,7 @@ def example_of(corpus: Corpus, words: tuple[str, ...]) -> int:
 
     def merits(sample: int) -> tuple[int, int, int, int]:
         sentence = [words[i] for i in corpus.source(sample)]
-        told = [place for _, place in sorted(summarise(sentence)[1])]
+        told = [place for place, _ in sorted(summarise(sentence)[1], key=itemgetter(1))]
         adjectives = sum(word in ADJECTIVES for word in sentence)
         return len(told), int(told != sorted(told)), min(adjectives, 1), -len(sentence)
 
@@ -169,7 +170,7 @@ def _ratios(sums: np.ndarray) -> dict[str, float | None]:
 
 def _gold(links: tuple, batch: Batch) -> Gold:
     chosen = [links[i] for i in batch.indices.tolist()]
-    return gold_links(chosen, batch.target_mask.shape[1], batch.source_mask.shape[1])
+    return link_mask(chosen, batch.target_mask.shape[1], batch.source_mask.shape[1])
 
 
 def _rows_by_source(
@@ -183,7 +184,9 @@ def _rows_by_source(
     for batch, heads in attention_to_source(network, judged):
         for i, rows in zip(batch.indices.tolist(), heads.mean((0, 1)).double().numpy(), strict=True):
             source: Int[np.ndarray, " words"] = judged.source(i)
-            own = {place: step for step, place in task.gold[i] if int(source[place]) in topics}
+            # In the order of a set of (step, place): any other would move the last digit of the means.
+            by_step = frozenset((step, place) for place, step in sorted(task.gold[i], key=itemgetter(1)))
+            own = {place: step for step, place in by_step if int(source[place]) in topics}
             found[i] = rows[: len(judged.target(i)), : len(source) + 1], own
     return [found[i] for i in range(len(judged))]
 

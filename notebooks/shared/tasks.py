@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, check_known
 from companion.data.by_rule import drawn_apart, task, task_by_rule
-from companion.data.task import Links, Task
+from companion.data.task import Links, Task, links_of_order
 
 # Sequences drawn without a grammar, relabelled and permuted. In the one-to-one task (our name; a task of one
 # diagonal, as in the introduction of Aitken et al. 2021) words A, B, C … become a, b, c … one for one:
@@ -38,7 +38,7 @@ def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest:
             return "".join(string.ascii_uppercase[word] for word in draw.integers(n_words, size=length))
 
         orders = {length: order_of(length, seed).tolist() for length in range(min_length, max_length + 1)}
-        links = {length: frozenset(enumerate(order)) for length, order in orders.items()}
+        links = {length: links_of_order(order) for length, order in orders.items()}
         return task_by_rule(
             name,
             string.ascii_uppercase[:n_words],
@@ -120,7 +120,7 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
             said += [(UNITS[ones], (first + 2,))] if ones else []
         if scale and hundreds + tens + ones:
             said.append((scale, (first + 2,)))
-    links = frozenset((i, place) for i, (_, places) in enumerate(said) for place in places)
+    links = frozenset((place, i) for i, (_, places) in enumerate(said) for place in places)
     return tuple(word for word, _ in said), links
 
 
@@ -219,7 +219,7 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
     if reach != "local" and words[0] in REVERSING_OPENINGS:
         phrases.reverse()
     order = [0, *(place for phrase in phrases for place in phrase)]
-    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+    return tuple(TRANSLATIONS[words[place]] for place in order), links_of_order(order)
 
 
 @task()

@@ -58,7 +58,7 @@ def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None
 def link_distances(
     links: Iterable[tuple[int, int]], source_length: int, *, reverse: bool = False
 ) -> list[int]:
-    """Steps from reading a source word to writing its target word, for each link (target, source).
+    """Steps from reading a source word to writing its target word, for each link (source, target).
 
     Without attention everything passes through the last encoder state. A source of n words takes n steps, the
     end mark one more, and word s of the target is written in the decoder's step s + 1, places counted
@@ -70,8 +70,8 @@ def link_distances(
     ([5, 5, 5, 5], [2, 4, 6, 8])
     """
     found = []
-    for target, source in links:
+    for source, target in links:
         if not 0 <= source < source_length or target < 0:
-            raise BadInput(f"link {(target, source)} points beyond a source of {source_length} words")
+            raise BadInput(f"link {(source, target)} points beyond a source of {source_length} words")
         found.append((source + 1 if reverse else source_length - source) + target + 1)
     return found

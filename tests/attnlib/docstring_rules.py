@@ -8,10 +8,11 @@ from collections.abc import Iterator
 def faults(source: str) -> list[str]:
     """Return what is missing in the docstrings of a module's public functions, classes and methods.
 
-    A function has ``Args`` for each parameter, ``Returns`` or ``Yields`` unless it returns None, ``Raises``
-    for each error that it raises itself, and an ``Example`` with its output. A class has ``Attributes`` for
-    its annotated fields, or else ``Args`` for the parameters of its constructor, and an example. A method
-    needs no example, a property one line.
+    A function has ``Args`` for each parameter, ``Returns`` or ``Yields`` unless it returns None or its first
+    sentence says what it returns, ``Raises`` for each error that it raises itself, and an ``Example`` with
+    its output. An entry of ``Args`` says more than the name and the type of its parameter. A class has
+    ``Attributes`` for its annotated fields, or else ``Args`` for the parameters of its constructor, and an
+    example. A method needs no example, a property one line.
     """
     missing = []
     for node in ast.parse(source).body:
@@ -41,8 +42,12 @@ def faults_of_function(node: ast.FunctionDef, *, needs_example: bool) -> Iterato
         return
     yield from (f"no {name}" for name in parameters_of(node) if not is_listed(name, documentation))
     returns = ast.unparse(node.returns) if node.returns else "None"
-    if returns != "None" and not re.search(r"^(Returns|Yields):$", documentation, re.MULTILINE):
+    is_in_summary = documentation.startswith(("Return ", "Yield "))
+    if returns != "None" and not is_in_summary and not re.search(r"^(Returns|Yields):$", documentation, re.M):
         yield "no Returns"
+    for name, annotation in annotations_of(node).items():
+        if says_nothing(name, annotation, documentation):
+            yield f"{name} repeats its name or type"
     yield from (f"no {error}" for error in sorted(errors_of(node)) if not is_listed(error, documentation))
     if needs_example:
         yield from faults_of_example(documentation)
@@ -60,6 +65,26 @@ def is_public(node: ast.FunctionDef | ast.ClassDef) -> bool:
 def is_listed(name: str, documentation: str) -> bool:
     """In a section, as in ``    name: what it is.``"""
     return re.search(rf"^    {re.escape(name)}: ", documentation, re.MULTILINE) is not None
+
+
+#: words of an entry that say nothing about a parameter
+_EMPTY_WORDS = {"a", "an", "any", "as", "before", "is", "it", "likewise", "of", "some", "that", "the", "what"}
+
+
+def says_nothing(name: str, annotation: str, documentation: str) -> bool:
+    """Return True if an entry has no word but those of the parameter's name and type."""
+    entry = re.search(rf"^    {re.escape(name)}: (.*(?:\n     .*)*)", documentation, re.MULTILINE)
+    if entry is None:
+        return False
+    known = set(re.findall(r"[a-z]+", f"{name} {annotation}".lower()))
+    said = set(re.findall(r"[a-z\d']+|[^\w\s.,:;]", entry[1].lower()))
+    return said <= known | _EMPTY_WORDS
+
+
+def annotations_of(node: ast.FunctionDef) -> dict[str, str]:
+    """Types of the parameters, as they are written, by name."""
+    every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return {item.arg: ast.unparse(item.annotation) if item.annotation else "" for item in every}
 
 
 def parameters_of(node: ast.FunctionDef) -> list[str]:

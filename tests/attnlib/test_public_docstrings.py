@@ -22,7 +22,7 @@ def double(value: int) -> int:
     """Double a number.
 
     Args:
-        value: any.
+        value: no less than zero.
 
     Returns:
         Twice that.
@@ -66,7 +66,7 @@ class Pair:
 @pytest.mark.parametrize(
     ("source", "left_out", "fault"),
     [
-        pytest.param(FUNCTION, "    value: any.\n", "double: no value", id="argument"),
+        pytest.param(FUNCTION, "    value: no less than zero.\n", "double: no value", id="argument"),
         pytest.param(FUNCTION, "Returns:", "double: no Returns", id="result"),
         pytest.param(FUNCTION, "    BadInput: the number is negative.\n", "double: no BadInput", id="error"),
         pytest.param(FUNCTION, "    >>> double(2)", "double: no Example", id="example"),
@@ -79,3 +79,14 @@ def test_what_is_missing_is_named(source, left_out, fault):
     assert rules.faults(source) == []
     assert left_out in source
     assert rules.faults(source.replace(left_out, "")) == [fault]
+
+
+@pytest.mark.parametrize("entry", ["the value.", "any value.", "an int.", "value, likewise."])
+def test_an_argument_that_says_nothing_is_named(entry):
+    source = FUNCTION.replace("value: no less than zero.", f"value: {entry}")
+    assert rules.faults(source) == ["double: value repeats its name or type"]
+
+
+def test_a_first_sentence_that_says_what_is_returned_is_enough():
+    source = FUNCTION.replace("Double a number.", "Return twice a number.")
+    assert rules.faults(source.replace("    Returns:\n        Twice that.\n\n", "")) == []

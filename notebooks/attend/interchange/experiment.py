@@ -75,7 +75,7 @@ def twins_of(task: data.Task, samples: int) -> Twins:
     for which, sentences in enumerate(zip(*pairs, strict=True)):
         corpora.append(Corpus.from_ids([ids for ids, _, _ in sentences], [ids for _, ids, _ in sentences]))
         for row, (_, _, links) in enumerate(sentences):
-            for step, place in links:
+            for place, step in links:
                 places[which, row, step] = place
     return Twins(*corpora, places)
 

@@ -155,7 +155,7 @@ def _interpret(words: Sequence[str]) -> tuple[Words, None]:
 def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
     """Target step at which two translations part, and the source positions that either translates there."""
     steps = min(len(here[0]), len(there[0]))
-    from_source = [dict(links) if links is not None else {} for _, links in (here, there)]
+    from_source = [{step: place for place, step in links or ()} for _, links in (here, there)]
     parted = [s for s in range(steps) if from_source[0].get(s) != from_source[1].get(s)]
     if not parted:
         parted = [s for s in range(steps) if here[0][s] != there[0][s]]

@@ -50,8 +50,8 @@ def _by_links(task: Task) -> dict[int, int]:
     counts: dict[int, Counter[int]] = {}
     for i, links in enumerate(task.gold):
         source, target = task.held_out.source(i), task.held_out.target(i)
-        for s, t in links:
-            counts.setdefault(int(source[t]), Counter())[int(target[s])] += 1
+        for place, step in links:
+            counts.setdefault(int(source[place]), Counter())[int(target[step])] += 1
     best = {word: found.most_common(1)[0] for word, found in counts.items()}
     return {word: to for word, (to, n) in sorted(best.items()) if n > MAJORITY * counts[word].total()}
 

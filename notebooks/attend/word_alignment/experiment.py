@@ -18,7 +18,7 @@ from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.vocabulary import BOS, EOS, UNK, Vocabulary
-from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
+from attnlib.probes.alignment_error import AlignmentSums, diagonal, link_mask, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
@@ -139,7 +139,7 @@ class _Rows:
     @classmethod
     def of(cls, trace: Trace, links: list[Links]) -> "_Rows":
         words = words_only(trace.source_mask)
-        gold = gold_links(links, trace.target_mask.shape[1], trace.source_mask.shape[1])
+        gold = link_mask(links, trace.target_mask.shape[1], trace.source_mask.shape[1])
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
     def add(self, attention: Attention, sums: dict[str, AlignmentSums]) -> None:

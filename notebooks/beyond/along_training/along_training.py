@@ -29,7 +29,7 @@ from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.vocabulary import EOS
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
-from attnlib.probes.alignment_error import gold_links, words_only
+from attnlib.probes.alignment_error import link_mask, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.trace import Trace
@@ -244,7 +244,7 @@ def _links(name: str, options: tuple, samples: int) -> tuple[frozenset[tuple[int
     sizes = len(task.source_vocabulary), len(task.target_vocabulary)
     model = IBMModel1.fit(task.train, *sizes)
     best = (model.best_links(task.held_out.source(i), task.held_out.target(i)) for i in range(samples))
-    return tuple(frozenset((s, int(t)) for s, t in enumerate(row) if t >= 0) for row in best)
+    return tuple(frozenset((int(t), s) for s, t in enumerate(row) if t >= 0) for row in best)
 
 
 def log_probe(network: EncoderDecoder, trace: Trace) -> LogProbe:
@@ -267,7 +267,7 @@ def _words_at(network: EncoderDecoder, corpus: Corpus, links: tuple, *, learned:
     sums = {name: RowMean() for name in names}
     for batch in evaluation_batches(corpus, _BATCH):
         trace = network(batch)
-        own = gold_links([links[i] for i in batch.indices.tolist()], *trace.attention.shape[1:])
+        own = link_mask([links[i] for i in batch.indices.tolist()], *trace.attention.shape[1:])
         of_words = positions_of_words(batch.source, own)
         probe = log_probe(network, trace)
         rows = words_only(batch.target_mask)

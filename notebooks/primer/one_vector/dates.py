@@ -59,7 +59,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     >>> " ".join(source), "".join(target)
     ('march 2 9 th , 1 9 9 8', '1998-03-29')
     >>> sorted(links)
-    [(0, 5), (1, 6), (2, 7), (3, 8), (5, 0), (6, 0), (8, 1), (9, 2)]
+    [(0, 5), (0, 6), (1, 8), (2, 9), (5, 0), (6, 1), (7, 2), (8, 3)]
     """
     check_known("form of a date", form, FORMS)
     if not FIRST <= day <= LAST:
@@ -77,7 +77,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
         said = str(parts[word]) if word in parts else [names.get(word, word)]
         places = _PLACES.get(word, ())
         for i, place in enumerate(places):
-            links.add((place, len(source) + (i if len(said) == len(places) else 0)))
+            links.add((len(source) + (i if len(said) == len(places) else 0), place))
         source += said
     return tuple(source), tuple(day.isoformat()), frozenset(links)
 

@@ -128,9 +128,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
     """Of all pairs of places the distance, and log10 of the norm."""
-    places = np.ndindex(len(matrix), len(matrix))
+    cells = np.ndindex(len(matrix), len(matrix))
+    links = [(source, target) for target, source in cells]
     norms = np.log10(np.maximum(matrix, 1e-30)).ravel()
-    return np.array(link_distances(places, len(matrix), reverse=reverse)), norms
+    return np.array(link_distances(links, len(matrix), reverse=reverse)), norms
 
 
 def decay(matrix: list[list[float]], *, reverse: bool) -> float:

@@ -16,7 +16,7 @@ from attnlib.models.attention import Scoring
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.sequence_to_sequence import NAMED, SequenceToSequence
 from attnlib.models.vocabulary import EOS, MARKS, PAD, Vocabulary
-from attnlib.probes.alignment_error import gold_links
+from attnlib.probes.alignment_error import link_mask
 from companion.data.parallel import NAMES, TextOptions, read_translation, tokenise_pairs
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs import registry
@@ -105,7 +105,7 @@ def measure_asking_state(recording: Recording) -> dict:
             off[name] += float(apart[valid].double().square().sum())
         scores.append(trace.scores[valid].double())
         if gold is not None:
-            links = gold_links([gold[i] for i in batch.indices.tolist()], *valid.shape[1:])
+            links = link_mask([gold[i] for i in batch.indices.tolist()], *valid.shape[1:])
             weights.append((trace.attention * links).sum(-1)[links.any(-1)])
     every = torch.cat(scores)
     scale = float(every.std(correction=0)) * math.sqrt(len(every))

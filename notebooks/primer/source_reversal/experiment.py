@@ -49,7 +49,7 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
             for d, n in enumerate(counts)
             if n
         ]
-    offsets = [np.mean([target - source for target, source in links]) for links, _ in linked]
+    offsets = [np.mean([target - source for source, target in links]) for links, _ in linked]
     return values | {
         "change": mean_interval(np.subtract(means["reversed"], means["forward"])),
         "cut": values["forward"]["smallest"] - values["reversed"]["smallest"],

@@ -227,8 +227,8 @@ def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
 
 def source_order(links: list[Links], words: int) -> Int[Tensor, "batch words"] | None:
     """By sample and source word, the step that translates it; None unless each is translated once."""
-    rows = [[step for _, step in sorted((place, step) for step, place in own)] for own in links]
-    places = [sorted(place for _, place in own) for own in links]
+    rows = [[step for _, step in sorted(own)] for own in links]
+    places = [sorted(place for place, _ in own) for own in links]
     return torch.tensor(rows) if all(own == list(range(words)) for own in places) else None
 
 
@@ -242,7 +242,7 @@ def class_of_words(words: tuple[str, ...]) -> Int[Tensor, " words"]:
 def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> Int[Tensor, "batch target"]:
     found = torch.full(batch.target_output.shape, CLASSES.index("end"))
     for row, i in enumerate(batch.indices.tolist()):
-        for step, place in links[i]:
+        for place, step in links[i]:
             found[row, step] = source[row, place]
     return found
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, zoo
+from attnlib import FrameBatch, Hooked, HuggingFace, Modules, TokenBatch, adapter_of, zoo
 from attnlib.adapters import LinearMap, lexical_probe, pass_of_tensors, text_batches
 from tests.attnlib.adapters import adapter_builders as toys
 from tests.attnlib.adapters.adapter_builders import BATCH, FULL, HOOKED, PLAIN, TARGET_MASK, normal, run
@@ -200,7 +200,7 @@ CROSS = "decoder.block.1.layer.1.EncDecAttention"
 
 
 def half(name):
-    return HuggingFace(toys.half(name))
+    return adapter_of(toys.half(name))
 
 
 def bart(**arguments):

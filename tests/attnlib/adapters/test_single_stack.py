@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import attnlib
-from attnlib import Attention, HuggingFace, SequenceBatch, Stream, TokenBatch, Trace, sequence_batches
+from attnlib import Attention, HuggingFace, SequenceBatch, Stream, TokenBatch, adapter_of, sequence_batches
 from attnlib.adapters import LinearMap, Rotary, SingleStack, single_stack
 from attnlib.decomposition import Components
 from attnlib.errors import BadInput
@@ -41,7 +41,7 @@ def parts_of(model_pass):
 @pytest.mark.parametrize("name", ALL)
 def test_scores_make_the_attention_of_each_sequence_alone(name, dtype):
     model = model_of(name).to(dtype)
-    model_pass = HuggingFace(model).trace(BATCH)
+    model_pass = adapter_of(model).trace(BATCH)
     assert [attended.layer for attended in model_pass.attentions] == [0, 1]
     for row, length in enumerate(LENGTHS):
         expected = attentions_of_row(model, row)
@@ -57,7 +57,7 @@ def test_scores_make_the_attention_of_each_sequence_alone(name, dtype):
 
 @pytest.mark.parametrize("name", ["Bert", "GPT2", "GPTNeoX", "Llama", "Mistral"])
 def test_attention_of_half_precision_is_within_its_rounding(name):
-    model_pass = HuggingFace(model_of(name).to(torch.bfloat16)).trace(BATCH)
+    model_pass = adapter_of(model_of(name).to(torch.bfloat16)).trace(BATCH)
     assert model_pass.attentions[0].query_inputs.dtype == torch.float32
     assert model_pass.unchecked == ()
 
@@ -65,7 +65,7 @@ def test_attention_of_half_precision_is_within_its_rounding(name):
 @pytest.mark.parametrize("name", ALL)
 def test_terms_sum_to_the_scores(name):
     """The parts of a state go through projection and rotation one by one."""
-    model_pass = HuggingFace(model_of(name).double()).trace(BATCH)
+    model_pass = adapter_of(model_of(name).double()).trace(BATCH)
     parts = parts_of(model_pass)
     for attended in model_pass.attentions:
         allowed = model_pass.allowed(attended)
@@ -79,23 +79,23 @@ def test_terms_sum_to_the_scores(name):
 def test_padding_at_the_left_gives_the_same_pass(name):
     masks = {"source": BATCH.mask}
     tokens, mask = (toys.padded_in_front(given, masks, source=1) for given in (BATCH.tokens, BATCH.mask))
-    adapter = HuggingFace(model_of(name))
+    adapter = adapter_of(model_of(name))
     toys.assert_same_pass(adapter.trace(SequenceBatch(tokens, mask)), adapter.trace(BATCH))
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Llama", "Bert"])
 def test_a_fused_attention_is_traced_and_left_as_it_was(name):
     model = model_of(name)
-    expected = HuggingFace(model).trace(BATCH)
+    expected = adapter_of(model).trace(BATCH)
     model.set_attn_implementation("sdpa")
-    toys.assert_same_pass(HuggingFace(model).trace(BATCH), expected)
+    toys.assert_same_pass(adapter_of(model).trace(BATCH), expected)
     assert model.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("name", ["GPT2LMHeadModel", "BertModel", "BartForCausalLM"])
 def test_halves_of_other_models_are_models_of_one_stack(name):
     batch = SequenceBatch.of_rows([[5, 6, 7], [8, 9]])
-    model_pass = HuggingFace(spread(toys.half(name), 0.3)).trace(batch)
+    model_pass = adapter_of(spread(toys.half(name), 0.3)).trace(batch)
     assert model_pass.unchecked == ()
     assert len(model_pass.attentions) == 2
 
@@ -122,7 +122,7 @@ def test_a_rotation_by_a_quarter_turn():
 def test_scores_depend_on_the_distance_alone_where_all_tokens_are_one(name):
     """Su et al. 2021, section 3.2.2: a rotated product is a function of the difference of positions."""
     one_token = SequenceBatch(torch.full((1, 6), 7), torch.ones(1, 6, dtype=torch.bool))
-    first = HuggingFace(model_of(name).double(), layers=0).trace(one_token).attentions[0]
+    first = adapter_of(model_of(name).double(), layers=0).trace(one_token).attentions[0]
     scores = first.scores[0, 0]
     for distance in range(6):
         diagonal = scores.diagonal(-distance)
@@ -132,7 +132,7 @@ def test_scores_depend_on_the_distance_alone_where_all_tokens_are_one(name):
 
 def test_query_heads_share_the_keys_of_their_group():
     model = model_of("Llama")
-    attended = HuggingFace(model).trace(BATCH).attentions[0]
+    attended = adapter_of(model).trace(BATCH).attentions[0]
     weight = model.model.layers[0].self_attn.k_proj.weight.unflatten(0, (2, 8))
     for head in range(4):
         assert torch.equal(attended.key_map.weight[head], weight[head // 2])
@@ -140,14 +140,14 @@ def test_query_heads_share_the_keys_of_their_group():
 
 def test_rows_of_a_projection_that_is_interleaved_by_head():
     model = model_of("GPTNeoX")
-    attended = HuggingFace(model).trace(BATCH).attentions[0]
+    attended = adapter_of(model).trace(BATCH).attentions[0]
     weight = model.gpt_neox.layers[0].attention.query_key_value.weight.unflatten(0, (4, 24))
     assert torch.equal(attended.query_map.weight, weight[:, :8])
     assert torch.equal(attended.key_map.weight, weight[:, 8:16])
 
 
 def windows_of(name):
-    return [attended.window for attended in HuggingFace(model_of(name)).trace(BATCH).attentions]
+    return [attended.window for attended in adapter_of(model_of(name)).trace(BATCH).attentions]
 
 
 def test_windows_are_those_of_the_model():
@@ -157,13 +157,13 @@ def test_windows_are_those_of_the_model():
 
 
 def test_a_step_sees_its_window_and_no_later_step():
-    model_pass = HuggingFace(model_of("Mistral")).trace(SequenceBatch.of_rows([[5, 6, 7, 8]]))
+    model_pass = adapter_of(model_of("Mistral")).trace(SequenceBatch.of_rows([[5, 6, 7, 8]]))
     seen = model_pass.allowed(model_pass.attentions[0])[0].int().tolist()
     assert seen == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]
 
 
 def test_a_window_that_the_model_does_not_have_is_noticed():
-    adapter = HuggingFace(model_of("Mistral without a window"))
+    adapter = adapter_of(model_of("Mistral without a window"))
     adapter.attentions = (replace(adapter.attentions[0], window=3),)
     with pytest.raises(BadInput, match="masked here"):
         adapter.trace(BATCH)
@@ -176,7 +176,7 @@ def test_a_window_that_the_model_does_not_have_is_noticed():
 def test_a_rotation_that_is_left_out_is_noticed(name, monkeypatch):
     monkeypatch.setattr(single_stack, "_rotation_of", lambda hooks, path: None)
     with pytest.raises(BadInput, match="caught projections"):
-        HuggingFace(model_of(name)).trace(BATCH)
+        adapter_of(model_of(name)).trace(BATCH)
 
 
 def test_key_heads_in_another_order_are_noticed(monkeypatch):
@@ -185,12 +185,12 @@ def test_key_heads_in_another_order_are_noticed(monkeypatch):
 
     monkeypatch.setattr(single_stack, "_repeated", tiled)
     with pytest.raises(BadInput, match="caught projections"):
-        HuggingFace(model_of("Llama")).trace(BATCH)
+        adapter_of(model_of("Llama")).trace(BATCH)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "GPTNeoX"])
 def test_rows_of_another_layout_are_noticed(name):
-    adapter = HuggingFace(model_of(name))
+    adapter = adapter_of(model_of(name))
     attention = adapter.attentions[0]
     layouts = {"thirds": "by head", "by head": "thirds"}
     family = replace(attention.family, layout=layouts[attention.family.layout])
@@ -202,14 +202,14 @@ def test_rows_of_another_layout_are_noticed(name):
 def test_a_rotation_of_other_pairs_is_refused():
     cohere = of("CohereForCausalLM", **GROUPED, bos_token_id=None, eos_token_id=None)
     with pytest.raises(BadInput, match=r"CohereForCausalLM rotates.*pass_of_tensors"):
-        HuggingFace(spread(cohere, 32**-0.5)).trace(BATCH)
+        adapter_of(spread(cohere, 32**-0.5)).trace(BATCH)
 
 
 # A pass has one sequence.
 
 
 def test_both_sides_are_the_sequence_that_is_read():
-    model_pass = HuggingFace(model_of("GPT2")).trace(SequenceBatch.of_rows([[5, 6, 7], [8, 9]]))
+    model_pass = adapter_of(model_of("GPT2")).trace(SequenceBatch.of_rows([[5, 6, 7], [8, 9]]))
     assert model_pass.is_one_sequence
     assert model_pass.source_tokens.tolist() == model_pass.target_tokens.tolist() == [[5, 6, 7], [8, 9, 0]]
     assert model_pass.target_outputs[0].tolist() == [6, 7, 7]
@@ -218,17 +218,17 @@ def test_both_sides_are_the_sequence_that_is_read():
 
 
 def test_kinds_are_named_by_what_the_model_is():
-    assert [one.name for one in HuggingFace(model_of("GPT2")).trace(BATCH).attentions] == [
+    assert [one.name for one in adapter_of(model_of("GPT2")).trace(BATCH).attentions] == [
         "decoder_self.0",
         "decoder_self.1",
     ]
-    (last,) = HuggingFace(model_of("Bert"), kinds="encoder_self", layers=1).trace(BATCH).attentions
+    (last,) = adapter_of(model_of("Bert"), kinds="encoder_self", layers=1).trace(BATCH).attentions
     assert (last.name, last.causal) == ("encoder_self.1", False)
 
 
 def test_logits_are_those_of_a_plain_call():
     model = model_of("Llama")
-    adapter = HuggingFace(model)
+    adapter = adapter_of(model)
     model_pass = adapter.trace(BATCH)
     with torch.no_grad():
         expected = model(input_ids=BATCH.tokens, attention_mask=BATCH.mask.long()).logits
@@ -237,7 +237,7 @@ def test_logits_are_those_of_a_plain_call():
 
 def test_ignored_tokens_count_on_neither_side():
     special = int(BATCH.tokens[0, 0])
-    model_pass = HuggingFace(model_of("GPT2"), ignored=special).trace(BATCH)
+    model_pass = adapter_of(model_of("GPT2"), ignored=special).trace(BATCH)
     for side in ("source", "target"):
         assert not model_pass.counted(side)[0, 0]
 
@@ -258,14 +258,14 @@ MAPPINGS = [
 
 @pytest.mark.parametrize("batch", MAPPINGS)
 def test_a_mapping_is_traced_as_the_sequences_that_it_holds(batch):
-    adapter = HuggingFace(model_of("GPT2"))
+    adapter = adapter_of(model_of("GPT2"))
     toys.assert_same_pass(adapter.trace(batch), adapter.trace(BATCH))
 
 
 def test_types_of_tokens_are_read():
     types = torch.zeros_like(BATCH.tokens)
     types[:, 2:] = 1
-    adapter = HuggingFace(model_of("Bert"))
+    adapter = adapter_of(model_of("Bert"))
     plain, typed = adapter.trace(NAMED), adapter.trace(NAMED | {"token_type_ids": types})
     apart = (plain.attentions[0].query_inputs - typed.attentions[0].query_inputs).abs().sum(-1)
     assert bool((apart[:, :2] == 0).all())
@@ -278,7 +278,7 @@ def test_texts_become_batches():
 
     batches = list(sequence_batches(tokenizer, ["a house", "  ", "yes", "we do not know"], batch_size=2))
     assert [batch.tokens.tolist() for batch in batches] == [[[4, 8], [6, 0]], [[5, 5, 6, 7]]]
-    assert HuggingFace(model_of("GPT2")).trace(batches[0]).source_mask.tolist() == [
+    assert adapter_of(model_of("GPT2")).trace(batches[0]).source_mask.tolist() == [
         [True, True],
         [True, False],
     ]
@@ -326,7 +326,7 @@ REFUSED_MODELS = [
 def test_models_that_are_refused_by_name(make, message):
     model = make()
     with pytest.raises(BadInput, match=message) as caught:
-        HuggingFace(model)
+        adapter_of(model)
     assert "\n" not in str(caught.value)
 
 
@@ -343,7 +343,7 @@ REFUSED_OPTIONS = [
 @pytest.mark.parametrize(("name", "options", "message"), REFUSED_OPTIONS)
 def test_options_that_are_refused(name, options, message):
     with pytest.raises(attnlib.AttnlibError, match=message):
-        HuggingFace(model_of(name), **options)
+        adapter_of(model_of(name), **options)
 
 
 REFUSED_BATCHES = [
@@ -364,17 +364,17 @@ REFUSED_BATCHES = [
 @pytest.mark.parametrize(("name", "batch", "message"), REFUSED_BATCHES)
 def test_batches_that_are_refused(name, batch, message):
     with pytest.raises(BadInput, match=message):
-        HuggingFace(model_of(name)).trace(batch)
+        adapter_of(model_of(name)).trace(batch)
 
 
 def test_an_encoder_predicts_nothing():
-    adapter = HuggingFace(model_of("Bert"))
+    adapter = adapter_of(model_of("Bert"))
     with pytest.raises(BadInput, match="leave logits out"):
         adapter.logits(adapter.trace(BATCH))
 
 
 def test_a_decoder_without_its_output_layer_predicts_nothing():
-    adapter = HuggingFace(model_of("GPT2").transformer)
+    adapter = adapter_of(model_of("GPT2").transformer)
     with pytest.raises(BadInput, match="AutoModelForCausalLM"):
         adapter.logits(adapter.trace(BATCH))
 
@@ -389,7 +389,7 @@ def test_windows_without_a_meaning_are_refused(settings):
 
 
 def stream_of(name, batches=10):
-    adapter = HuggingFace(model_of(name))
+    adapter = adapter_of(model_of(name))
     rows = [SequenceBatch.of_rows(toys.rows_of((7, 5, 6, 8), 10 * number)) for number in range(batches)]
     logits = adapter.logits if name in DECODERS else None
     return Stream(adapter.trace, rows, logits=logits)
@@ -418,7 +418,15 @@ def test_what_a_decoder_predicts_is_judged_but_for_the_last_step():
     assert analysis.learned["words"] == 2 * (7 + 5 + 6 + 8 - 4)
 
 
-def test_one_class_takes_every_model():
-    assert isinstance(HuggingFace(model_of("GPT2")), SingleStack)
-    assert type(HuggingFace(toys.model_of("T5"))) is HuggingFace
-    assert isinstance(HuggingFace(model_of("GPT2")).trace(BATCH), Trace)
+def test_a_decoder_alone_has_the_adapter_of_one_stack():
+    assert isinstance(adapter_of(model_of("GPT2")), SingleStack)
+
+
+def test_an_encoder_decoder_has_the_adapter_of_two_halves():
+    assert isinstance(adapter_of(toys.model_of("T5")), HuggingFace)
+
+
+def test_the_class_of_encoder_decoders_warns_of_a_decoder_alone():
+    with pytest.warns(DeprecationWarning, match="adapter_of"):
+        adapter = HuggingFace(model_of("GPT2"))
+    assert isinstance(adapter, SingleStack)

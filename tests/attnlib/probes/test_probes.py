@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
 from attnlib import agreement
+from attnlib.alignment.gold import read_gold
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes import ibm_model_1
@@ -23,7 +24,7 @@ from attnlib.probes.agreement import (
     halves,
     tied_at_top,
 )
-from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
+from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, link_mask, words_only
 from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
 from tests.attnlib.models.model_builders import batch_of, translator
@@ -133,10 +134,31 @@ def test_error_rates_by_hand(case):
     attention, gold = torch.tensor([WORKED[case]["attention"]]), WORKED[case]["gold"]
     expected = {name: float(Fraction(value)) for name, value in WORKED[case]["expected"].items()}
     target_words, source_words = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
-    links = gold_links([gold], *attention.shape[1:])
+    links = link_mask([gold], *attention.shape[1:])
     sums = AlignmentSums().update(attention, links, target_words=target_words, source_words=source_words)
     found = sums.result()
     assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
+
+
+def test_a_link_is_source_and_target_and_a_row_of_attention_is_of_a_target_word():
+    assert link_mask([{(2, 0)}], 1, 3).tolist() == [[[False, False, True]]]
+
+
+def test_the_former_name_takes_links_in_its_former_order_and_warns():
+    with pytest.warns(DeprecationWarning, match="link_mask"):
+        former = gold_links([{(0, 2)}], 1, 3)
+    assert torch.equal(former, link_mask([{(2, 0)}], 1, 3))
+
+
+def test_links_of_attention_and_gold_links_of_a_file_have_one_order():
+    """The second target word attends to the first source word: 0-1 in Pharaoh's format."""
+    attention = torch.tensor([[[0.1, 0.9], [0.8, 0.2]]])
+    both = torch.ones(1, 2, dtype=torch.bool)
+    (gold,) = read_gold(["1-0 0-1"]).links
+    sums = AlignmentSums().update(
+        attention, link_mask([gold.sure], 2, 2), target_words=both, source_words=both
+    )
+    assert sums.result().error_rate == 0
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
@@ -351,7 +373,7 @@ BOTH = torch.ones(1, 2, dtype=torch.bool)
 
 
 def align(links, length, target_words):
-    gold = gold_links([links], 2, length)
+    gold = link_mask([links], 2, length)
     AlignmentSums().update(torch.ones(1, 2, length), gold, target_words=target_words, source_words=BOTH)
 
 
@@ -361,7 +383,7 @@ def fit(sources, targets, iterations=1):
 
 test_what_cannot_be_is_refused = refused(
     (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), "one truth value a row"),
-    (lambda: align({(1, 0)}, 2, torch.tensor([[True, False]])), "outside the words"),
+    (lambda: align({(0, 1)}, 2, torch.tensor([[True, False]])), "outside the words"),
     (lambda: align(set(), 3, BOTH), "give all three as"),
     (lambda: fit([], []), "at least one sentence pair"),
     (lambda: fit([[4]], [[]]), "at least one sentence pair"),

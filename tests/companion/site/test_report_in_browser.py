@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis import Stream
 from attnlib.report import analyse, write_report
 from attnlib.report.as_text import number
 from attnlib.report.page import MOST_CELLS
+from attnlib.trace import KINDS
 from tests.attnlib.analysis.builders import ALL, HOSTILE, Toy
 
 PLACES = list(product(range(3), range(16)))  # layers and heads

@@ -41,11 +41,11 @@ def test_error_rates_agree_with_a_plain_loop(trained):
         made += rows
         gold_count += len(gold)
         for name, table in scores.items():
-            links = {(s, int(table[s, :columns].argmax())) for s in range(rows)}
+            links = {(int(table[s, :columns].argmax()), s) for s in range(rows)}
             hits[name] += len(links & gold)
         weights = trace.attention[0]
-        mass += sum(float(weights[s, t]) for s, t in gold)
-        read = {(s, int(weights[s + 1, :columns].argmax())) for s in range(rows)}
+        mass += sum(float(weights[s, t]) for t, s in gold)
+        read = {(int(weights[s + 1, :columns].argmax()), s) for s in range(rows)}
         hits_read += len(read & gold)
     for name, count in hits.items():
         rate = found["attention"][name]["words"]["error_rate"]

@@ -41,7 +41,7 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
             trace = network(batch)
         probe, attention = along_training.log_probe(network, trace)[0].exp(), trace.attention[0]
         source = batch.source[0].tolist()
-        for target, place in task.gold[sample]:
+        for place, target in task.gold[sample]:
             same = [t for t, word in enumerate(source) if word == source[place]]
             right = trace.logits[0, target].argmax() == batch.target_output[0, target]
             on_word = attention[target, same].sum(), attention[target, -1]

@@ -147,8 +147,8 @@ def test_a_perfect_copy_has_all_of_it_right(recording):
 def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     """Walked one by one: what is read after the word, the end mark, what is written up to the target word."""
     order = list(range(length))[::-1] if reverse else list(range(length))
-    links = [(target, source) for target in range(3) for source in range(length)]
-    expected = [len(order) - 1 - order.index(source) + 1 + (target + 1) for target, source in links]
+    links = [(source, target) for target in range(3) for source in range(length)]
+    expected = [len(order) - 1 - order.index(source) + 1 + (target + 1) for source, target in links]
     assert words.link_distances(links, length, reverse=reverse) == expected
 
 

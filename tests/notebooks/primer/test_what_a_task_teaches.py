@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_attention_on_gold_links_and_even_attention(store):
     found = task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))
     gold, even = found["references"]["gold"], found["references"]["even"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
-    places = [[place for _, place in sorted(own)] for own in links]
+    places = [[place for place, _ in sorted(own, key=itemgetter(1))] for own in links]
     moves = [np.sign(b - a) for own in places for i, a in enumerate(own) for b in own[i + 1 :]]
     assert gold["order"] == pytest.approx(np.mean(moves))
     assert even["on_end"] == even["on_gold"]
@@ -51,8 +52,8 @@ def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
         n = len(judged.source(i)) + 1
         means = [own[i][: len(gold[i]), :n].mean(0) for own, gold in zip(rows, links, strict=True)]
         sentences.append(torch.minimum(*means).sum().item())
-        steps = {place: step for step, place in links[0][i]}
-        for step, place in links[1][i]:
+        steps = dict(links[0][i])
+        for place, step in links[1][i]:
             words.append(torch.minimum(rows[0][i][steps[place], :n], rows[1][i][step, :n]).sum().item())
     assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
 
@@ -102,7 +103,7 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
         head = network(batch).head("cross", 1, 0)
         n = batch.source.shape[1] - 1
         for row, i in enumerate(batch.indices.tolist()):
-            step = {place: step for step, place in gold[i]}
+            step = dict(gold[i])
             pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
             weight = {(a, b): head.attention[row, step[a], b].item() for a, b in pairs}
             mean = np.mean(list(weight.values()))

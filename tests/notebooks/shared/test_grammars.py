@@ -26,7 +26,7 @@ WORKED = beside(__file__, "grammars", yaml.BaseLoader)
 
 def linked(places):
     """Words of the target with their places in the source, where they have one."""
-    return frozenset((i, int(place)) for i, own in enumerate(places) for place in own if place != "-")
+    return frozenset((int(place), i) for i, own in enumerate(places) for place in own if place != "-")
 
 
 @pytest.mark.parametrize(("command", "actions"), WORKED["commands"].items())
@@ -55,7 +55,7 @@ IN_ORDER = frozenset((i, i) for i in range(11))  # of five phrases
 
 def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_only():
     task = orders.reordering(p=0, n_train=200, n_held_out=200)
-    assert all(t == s for links in task.gold for t, s in links)
+    assert all(s == t for links in task.gold for s, t in links)
     assert np.array_equal(task.train.source_ids, task.train.target_ids)
     seen = {word for source in sources(task, "train") for word in source}
     assert seen == {*orders.STAYING_OPENINGS, *orders.STAYING_MODIFIERS, *orders.HEADS}
@@ -128,7 +128,7 @@ def test_drawn_dates_mean_their_targets_and_forms_and_lengths_are_all_met():
     for source, target in drawn[:200] + pairs(task, "held_out"):
         assert read_date(source) == {date.fromisoformat("".join(target))}
     for links in task.gold:
-        assert sorted(i for i, _ in links) == [0, 1, 2, 3, 5, 6, 8, 9]
+        assert sorted(i for _, i in links) == [0, 1, 2, 3, 5, 6, 8, 9]
     assert {int("".join(target[:4])) for _, target in drawn} == set(range(1900, 2100))
     assert set(task.train.source_lengths) == set(range(6, 12))
     slashed = sum("/" in source for source, _ in drawn)
@@ -166,9 +166,9 @@ def test_drawn_numbers_are_their_words_and_gold_links_each_to_digits_that_it_say
         assert str(read_number(words)) == "".join(digits)
     for (digits, words), links in zip(pairs(task, "held_out"), task.gold, strict=True):
         assert str(read_number(words)) == "".join(digits)
-        assert {i for i, _ in links} == set(range(len(words)))
+        assert {i for _, i in links} == set(range(len(words)))
         for i, word in enumerate(words):
-            after = [len(digits) - 1 - place for j, place in sorted(links) if j == i]
+            after = [len(digits) - 1 - place for place, j in sorted(links) if j == i]
             if word in ("thousand", "million"):
                 assert after == [{"thousand": 3, "million": 6}[word]]
             elif word == "hundred":
