@@ -167,7 +167,7 @@ def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
     """Processor seconds of both readings of a part."""
     torch.set_num_threads(1)
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    return seconds(lambda: judge_part(stream, fit_part(stream, part), part))
+    return seconds(lambda: judge_part(stream, fit_part(stream, part, method="means"), part))
 
 
 def shards(turns: int) -> None:

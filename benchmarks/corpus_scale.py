@@ -84,7 +84,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
     clock = time.process_time()
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
     keep = PartialSums(Path(folder), {"tokens": tokens, "width": width})
-    counted = valid(fit_part(stream, part, keep=keep, progress=progress))
+    counted = valid(fit_part(stream, part, method="means", keep=keep, progress=progress))
     taken = time.process_time() - clock
     return taken, counted, ", ".join([*peaks, f"{peak()} MB at end"])
 

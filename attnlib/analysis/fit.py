@@ -39,7 +39,7 @@ class Fit(PassSums):
 
     SUMS = (*PassSums.SUMS, "components", "averages")
 
-    def __init__(self, heads: Collection[int] | None = None, method: Method = "means"):
+    def __init__(self, heads: Collection[int] | None = None, *, method: Method):
         super().__init__()
         if heads is not None and not heads:
             raise BadInput("heads is empty: name at least one, or give None for all of them")

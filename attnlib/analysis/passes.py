@@ -4,6 +4,7 @@ import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attnlib.analysis.bar import Progress, followed
@@ -59,47 +60,52 @@ def both_passes(
     stream: Stream,
     every: int = 5,
     *,
+    method: Method,
+    heads: Collection[int] | None = None,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     interventions: bool = False,
-    **fitted: Any,
 ) -> tuple[HeldOutSums, Shard]:
     """Fit on most of a corpus and judge the rest; fit and judge all of it if the rest would be empty.
 
     Args:
         stream: batches of the corpus and the model that reads them.
         every: hold out and judge every N-th batch.
+        method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
+        heads: numbers of the heads to analyse in every attention; all by default.
         keep: saves the sums of both passes while they are running.
         progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
         interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
-        fitted: ``heads`` and ``method``, as :func:`fit_part`.
 
     Returns:
         The sums of the second pass, which have those of the first, and the part of the corpus they are of.
     """
     held_out = Shard(every=every)
-    options = fitted | {"interventions": interventions, "progress": progress}
-    judgement = _fit_and_judge(stream, held_out, keep=keep, **options)
+    fit_and_judge = partial(
+        _fit_and_judge, stream, method=method, heads=heads, progress=progress, interventions=interventions
+    )
+    judgement = fit_and_judge(held_out, keep=keep)
     if judgement.samples:
         return judgement, held_out
     everything = Shard(every=1)
-    return _fit_and_judge(stream, everything, keep=None, **options), everything
+    return fit_and_judge(everything, keep=None), everything
 
 
 def _fit_and_judge(
     stream: Stream,
     part: Shard,
     *,
-    interventions: bool,
+    method: Method,
+    heads: Collection[int] | None,
     keep: Keeper | None,
     progress: Progress | bool | None,
-    **fitted: Any,
+    interventions: bool,
 ) -> HeldOutSums:
     held = nullcontext()
     if keep is not None:
         held = keep.held([(stage, part) for stage in STAGES])
     with held, followed(stream, part, progress=progress) as follow:
-        fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
+        fit = fit_part(stream, part, method=method, heads=heads, keep=keep, progress=follow)
         return judge_part(stream, fit, part, interventions=interventions, keep=keep, progress=follow)
 
 
@@ -107,8 +113,8 @@ def fit_part(
     stream: Stream,
     part: Shard | None = None,
     *,
+    method: Method,
     heads: Collection[int] | None = None,
-    method: Method = "means",
     keep: Keeper | None = None,
     progress: Progress | None = None,
 ) -> Fit:
@@ -117,12 +123,12 @@ def fit_part(
     Args:
         stream: batches of the corpus and the model that reads them.
         part: the batches to read, all by default.
-        heads: numbers of the heads to analyse in every attention; all by default.
         method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
+        heads: numbers of the heads to analyse in every attention; all by default.
         keep: saves the sums while the pass is running.
         progress: called after each batch with the stage and the number of batches read.
     """
-    sums = Fit(heads, method)
+    sums = Fit(heads, method=method)
     return _pass_over(stream, sums, "fit", part=part or Shard(), keep=keep, progress=progress)
 
 

@@ -53,7 +53,8 @@ class Analysis:
 
     Example:
         >>> row = {"kind": "cross", "layer": 0, "head": 0, "temporal_share": 0.8}
-        >>> Analysis(heads=[row], terms=[], states=[], fitted=800, judged=200, held_out=True)
+        >>> counts = {"fitted": 800, "judged": 200, "held_out": True}
+        >>> Analysis(heads=[row], terms=[], states=[], **counts, method="least_squares")
         Analysis of 1 heads, fitted on 800 samples, judged on 200
     """
 
@@ -63,12 +64,12 @@ class Analysis:
     fitted: int
     judged: int
     held_out: bool
+    method: Method = field(kw_only=True)
     about: dict[str, str] = field(default_factory=dict)
     losses: Losses = field(default_factory=Losses)
     unchecked: tuple[str, ...] = ()
     no_probe: tuple[str, ...] = ()
     learned: dict[str, int | float] = field(default_factory=dict)
-    method: Method = "means"
     interventions: list[dict] = field(default_factory=list)
     made: dict[str, dict] = field(default_factory=dict)
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)

@@ -171,7 +171,8 @@ class Components:
 
     Args:
         width: of the states.
-        method: "means" as in the equations above, or "least_squares", the exact two-way additive fit.
+        method: "means" as in the equations above and in the papers, or "least_squares", the exact two-way
+            additive fit, which analyses of a corpus use by default.
         variance: whether to keep the sum of squares that :meth:`variance_explained` needs, with least
             squares. Every step of the sums is then in float64, which is slower.
         n_tokens: size of the vocabulary. A larger id is an error, and ``input`` has this many rows from the

@@ -229,7 +229,8 @@ def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Conso
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     elif batch is not None and options.device == "cpu":
-        seconds = choose_threads(lambda: Fit(options.heads, _method(options)).update(stream.trace(batch)))
+        empty = Fit(options.heads, method=_method(options))
+        seconds = choose_threads(lambda: empty.empty().update(stream.trace(batch)))
         timings = ", ".join(f"{time:.2g} s a batch with {count}" for count, time in seconds.items())
         line = f"threads: {torch.get_num_threads()}"
         if timings:

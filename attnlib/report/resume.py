@@ -218,11 +218,16 @@ def merged_fit(keep: PartialSums, part: Shard) -> Fit:
         >>> import tempfile
         >>> from attnlib.analysis.passes import SavedPass
         >>> keep = PartialSums(Path(tempfile.mkdtemp()), settings={})
-        >>> keep.save("fit", Shard(), SavedPass(sums=Fit(), done=0, finished=True))
+        >>> keep.save("fit", Shard(), SavedPass(sums=Fit(method="means"), done=0, finished=True))
         >>> merged_fit(keep, Shard()).samples
         0
     """
-    return keep.merged("fit", part, Fit)
+    return keep.merged("fit", part, _empty_fit)
+
+
+def _empty_fit() -> Fit:
+    """Return an empty fit to load sums into, which replace its heads and its method."""
+    return Fit(method="least_squares")
 
 
 def merged_analysis(
@@ -280,8 +285,8 @@ def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
-        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
-        >>> read_facts(path)["done"], read_sums(path, Fit()).samples
+        >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 3, "finished": False})
+        >>> read_facts(path)["done"], read_sums(path, Fit(method="means")).samples
         (3, 0)
     """
     tensors: dict[str, Tensor] = {}
@@ -306,7 +311,7 @@ def read_facts(path: Path) -> dict:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
-        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
+        >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 3, "finished": False})
         >>> read_facts(path)["finished"]
         False
     """
@@ -338,7 +343,7 @@ def read_sums(path: Path, sums: Sums) -> Sums:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
         >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 0, "finished": False})
-        >>> read_sums(path, Fit()).method
+        >>> read_sums(path, Fit(method="least_squares")).method
         'means'
     """
     with _refused_whole(path):

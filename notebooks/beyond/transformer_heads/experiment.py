@@ -104,7 +104,7 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
 
 def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Components]]:
     """The first pass over the corpus, and the two-way fit of what is embedded and what attentions read."""
-    fit, states = Fit(), {}
+    fit, states = Fit(method="means"), {}
     places = int(max(corpus.source_lengths.max(), corpus.target_lengths.max())) + 1
     words = max(network.config.source_size, network.config.target_size)
     for batch in evaluation_batches(corpus, _BATCH):

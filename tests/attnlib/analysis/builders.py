@@ -102,7 +102,7 @@ def by_hand(scores, **ignored):
 
 
 def fit_of(passes, heads=None, method="means"):
-    fit = Fit(heads, method)
+    fit = Fit(heads, method=method)
     for one in passes:
         fit.update(one)
     return fit

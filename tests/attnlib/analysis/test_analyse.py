@@ -143,7 +143,7 @@ def read(keep, stream, part=WHOLE, order=None):
     """Both readings of all parts of a corpus, kept; the second in another order than the first."""
     parts = part.all_shards()
     for shard in order or range(part.shards):
-        fit_part(stream, parts[shard], keep=keep)
+        fit_part(stream, parts[shard], method="means", keep=keep)
     fit = merged_fit(keep, part)
     for shard in reversed(order or range(part.shards)):
         judge_part(stream, fit, parts[shard], keep=keep)
@@ -224,7 +224,9 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     with pytest.raises(SystemExit):
         read(keep_of(tmp_path), stream_of(killed_at=7))
     seen, told = [], []
-    fit_part(stream_of(seen=seen), keep=keep_of(tmp_path), progress=lambda *one: told.append(one))
+    fit_part(
+        stream_of(seen=seen), method="means", keep=keep_of(tmp_path), progress=lambda *one: told.append(one)
+    )
     assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
     read(keep_of(tmp_path), stream_of(seen=seen))
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
@@ -250,9 +252,9 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
 def test_shards_that_are_missing_are_listed(tmp_path):
     keep, parts = keep_of(tmp_path), Shard(0, 4).all_shards()
     for _ in range(2):
-        assert fit_part(stream_of(), parts[1], heads=[1], keep=keep).heads == (1,)
+        assert fit_part(stream_of(), parts[1], heads=[1], method="means", keep=keep).heads == (1,)
     with pytest.raises(SystemExit):
-        fit_part(stream_of(killed_at=3), parts[0], keep=keep)  # begun is not finished
+        fit_part(stream_of(killed_at=3), parts[0], method="means", keep=keep)  # begun is not finished
     assert keep.unfinished("fit", parts[0]) == [0, 2, 3]
     assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")
 

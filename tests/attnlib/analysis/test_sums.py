@@ -16,7 +16,7 @@ FIT = fit_of([FIRST, SECOND])
 
 
 def empty_fit():
-    return Fit()
+    return Fit(method="means")
 
 
 def filled_fit():

@@ -283,7 +283,8 @@ def assert_a_word_everywhere(word):
     row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 2)  # of one word: frames
     states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
     sample = Sample(*[torch.tensor([0])] * 3, maps={("cross.0", 0): torch.ones(1, 1, 1)})
-    said = Analysis([], [], states, fitted=8, judged=2, held_out=True, samples=(sample,), about={word: word})
+    counts = {"fitted": 8, "judged": 2, "held_out": True, "method": "means"}
+    said = Analysis([], [], states, **counts, samples=(sample,), about={word: word})
     read = harmless(page(said, word, lambda side, token: word))
     assert [own.text for own in read.find_all("bdi")] == [visible(word)] * 3
     assert read.text.count(sentence(word)) >= 4  # title and heading, a fact and its name
