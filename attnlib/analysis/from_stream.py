@@ -9,7 +9,7 @@ from warnings import warn
 
 from attnlib.adapters.modules import Traced, described, weights_digest
 from attnlib.analysis.bar import Progress
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
@@ -88,7 +88,7 @@ def analyse_stream(
 
 
 def analysis_of(
-    stream: Stream, judgement: HeldOutSums, part: Shard, *, about: dict[str, str] | None = None
+    stream: Stream, judgement: JudgedSums, part: Shard, *, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return the analysis that follows from the sums of both passes, with its provenance and judged samples.
 
@@ -117,7 +117,7 @@ def analysis_of(
     )
 
 
-def _made_by(stream: Stream, judgement: HeldOutSums, part: Shard) -> dict[str, dict]:
+def _made_by(stream: Stream, judgement: JudgedSums, part: Shard) -> dict[str, dict]:
     """Return options, checksums and versions, by group; those of the stream come last."""
     fit = judgement.fit
     heads = None

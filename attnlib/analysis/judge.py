@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from attnlib.analysis.terms import PARTS, REBUILT, AttentionTerms, attention_ter
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
+from attnlib.deprecated import former_object
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.streaming import StreamingSums
@@ -38,8 +39,10 @@ _LARGEST_SEED = (1 << 63) - 1
 _ODD = 6364136223846793005  # the multiplier of Knuth's generator of random numbers
 
 
-class HeldOutSums(PassSums):
-    """Sums of the second pass, with the components of a fit.
+class JudgedSums(PassSums):
+    """Sums of the second pass, over the judged samples, with the components of a fit.
+
+    These are the samples held out of the fit, or all samples where nothing is held out.
 
     Args:
         fit: sums of the first pass.
@@ -75,7 +78,7 @@ class HeldOutSums(PassSums):
         """Return all that was summed, and whether there are interventions."""
         return super().state_dict() | {"interventions": self.interventions}
 
-    def load_state_dict(self, state: dict[str, Any]) -> "HeldOutSums":
+    def load_state_dict(self, state: dict[str, Any]) -> "JudgedSums":
         """Take over what :meth:`state_dict` returned, and whether there are interventions."""
         self.interventions = state["interventions"]
         super().load_state_dict(state)
@@ -98,9 +101,7 @@ class HeldOutSums(PassSums):
                 sums_of_head[name, head] = HeadSums(sums, place)
         return sums_of_head
 
-    def update(
-        self, trace: Trace, probe: Float[Tensor, "batch target source"] | None = None
-    ) -> "HeldOutSums":
+    def update(self, trace: Trace, probe: Float[Tensor, "batch target source"] | None = None) -> "JudgedSums":
         """Add the trace of a batch, and return these sums.
 
         Args:
@@ -207,21 +208,22 @@ class SeenCounts(StreamingSums):
     Attributes:
         valid: number of places that count.
         unseen_words: number of these whose word the fit has not seen.
-        unseen_places: number of these whose position the fit has not seen.
+        unseen_positions: number of these whose position the fit has not seen.
     """
 
-    SUMS = ("valid", "unseen_words", "unseen_places")
+    SUMS = ("valid", "unseen_words", "unseen_positions")
+    SAVED_AS: ClassVar[dict[str, str]] = {"unseen_positions": "unseen_places"}
 
     def __init__(self) -> None:
         self.valid = 0
         self.unseen_words = 0
-        self.unseen_places = 0
+        self.unseen_positions = 0
 
     def update(self, mask: Bool[Tensor, "samples length"], means: Means) -> None:
         """Add a batch."""
         self.valid += int(mask.sum())
         self.unseen_words += means.unseen_tokens
-        self.unseen_places += means.unseen_positions
+        self.unseen_positions += means.unseen_positions
 
 
 class AttentionSums(StreamingSums):
@@ -515,3 +517,7 @@ def _expanded(degrees: float) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return sum(term / degrees**power for power, term in enumerate(terms))
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"HeldOutSums": JudgedSums}, name)

@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attnlib.analysis.bar import Progress, followed
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stream import STAGES, Shard, Stream
 from attnlib.decomposition.components import Method
 
-Sums = TypeVar("Sums", Fit, HeldOutSums)  # of the first or of the second pass
+Sums = TypeVar("Sums", Fit, JudgedSums)  # of the first or of the second pass
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,7 +65,7 @@ def both_passes(
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     interventions: bool = False,
-) -> tuple[HeldOutSums, Shard]:
+) -> tuple[JudgedSums, Shard]:
     """Fit on most of a corpus and judge the rest; fit and judge all of it if the rest would be empty.
 
     Args:
@@ -75,7 +75,7 @@ def both_passes(
         heads: numbers of the heads to analyse in every attention; all by default.
         keep: saves the sums of both passes while they are running.
         progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
-        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
+        interventions: as :class:`~attnlib.analysis.judge.JudgedSums`.
 
     Returns:
         The sums of the second pass, which have those of the first, and the part of the corpus they are of.
@@ -100,7 +100,7 @@ def _fit_and_judge(
     keep: Keeper | None,
     progress: Progress | bool | None,
     interventions: bool,
-) -> HeldOutSums:
+) -> JudgedSums:
     held = nullcontext()
     if keep is not None:
         held = keep.held([(stage, part) for stage in STAGES])
@@ -140,18 +140,18 @@ def judge_part(
     interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | None = None,
-) -> HeldOutSums:
+) -> JudgedSums:
     """Sum the second pass over a part of a corpus; an interrupted pass is continued.
 
     Args:
         stream: batches of the corpus and the model that reads them.
         fit: sums of the first pass over all parts.
         part: the batches to read, all by default.
-        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
+        interventions: as :class:`~attnlib.analysis.judge.JudgedSums`.
         keep: saves the sums while the pass is running.
         progress: called after each batch with the stage and the number of batches read.
     """
-    sums = HeldOutSums(fit, interventions=interventions)
+    sums = JudgedSums(fit, interventions=interventions)
     return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
 
 
@@ -188,13 +188,13 @@ def _pass_over(
     return sums
 
 
-def _add_batch(sums: Fit | HeldOutSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
+def _add_batch(sums: Fit | JudgedSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
     """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
     trace = stream.trace(batch).validated()
     sums.losses += stream.losses(batch)
     if stream.no_probe:
         sums.no_probe |= {stream.no_probe}
-    if not isinstance(sums, HeldOutSums):
+    if not isinstance(sums, JudgedSums):
         sums.update(trace)
         return
     probe = None

@@ -10,11 +10,11 @@ from torch import Tensor
 from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.fit import Fit, Head
 from attnlib.analysis.interventions import intervention_rows
-from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
+from attnlib.analysis.judge import HeadSums, JudgedSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.stream import Losses
+from attnlib.analysis.stream import CorpusGaps
 from attnlib.analysis.terms import PARTS, terms_of
 from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
@@ -66,7 +66,7 @@ class Analysis:
     held_out: bool
     method: Method = field(kw_only=True)
     about: dict[str, str] = field(default_factory=dict)
-    losses: Losses = field(default_factory=Losses)
+    losses: CorpusGaps = field(default_factory=CorpusGaps)
     unchecked: tuple[str, ...] = ()
     no_probe: tuple[str, ...] = ()
     learned: dict[str, int | float] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def variance_factor(analysis: Analysis) -> float:
 
 
 def results(
-    fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
+    fit: Fit, judgement: JudgedSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return the analysis that follows from the sums of two passes over a corpus.
 
@@ -153,7 +153,7 @@ def results(
     )
 
 
-def _require_something_judged(judgement: HeldOutSums) -> None:
+def _require_something_judged(judgement: JudgedSums) -> None:
     if not judgement.samples:
         raise BadInput(
             "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
@@ -166,7 +166,7 @@ def _require_something_judged(judgement: HeldOutSums) -> None:
         )
 
 
-def _with_rows_unseen(rows: list[dict], judgement: HeldOutSums) -> list[dict]:
+def _with_rows_unseen(rows: list[dict], judgement: JudgedSums) -> list[dict]:
     """Return rows of heads with the number of rows of attention that have no shares."""
     completed = []
     for row in rows:
@@ -177,7 +177,7 @@ def _with_rows_unseen(rows: list[dict], judgement: HeldOutSums) -> list[dict]:
     return completed
 
 
-def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
+def head_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each head, by kind, layer and head.
 
     Columns:
@@ -280,7 +280,7 @@ def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     return columns
 
 
-def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
+def term_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
     fitted = _samples_fitted(judgement, held_out=held_out)
     rows = []
@@ -302,7 +302,7 @@ def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     return rows
 
 
-def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
+def state_rows(fit: Fit, judgement: JudgedSums) -> list[dict]:
     """Return a row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
@@ -318,21 +318,21 @@ def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
                 "fitted": components.occurrences,
                 "judged": counts.valid,
                 "unseen_words": counts.unseen_words / judged_places,
-                "unseen_positions": counts.unseen_places / judged_places,
+                "unseen_positions": counts.unseen_positions / judged_places,
                 "megabytes": components.nbytes / 1e6,
             }
         )
     return rows
 
 
-def _samples_fitted(judgement: HeldOutSums, *, held_out: bool) -> float:
+def _samples_fitted(judgement: JudgedSums, *, held_out: bool) -> float:
     """Return how many samples the components were fitted on; NaN if they are the judged ones."""
     if not held_out:
         return math.nan
     return float(judgement.fit.samples)
 
 
-def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums]]:
+def _heads(judgement: JudgedSums) -> Iterator[tuple[dict, HeadSums]]:
     """Yield the columns that name a head, and its sums, by kind, layer and head."""
     for (name, head), sums in sorted(judgement.heads.items(), key=_kind_layer_and_head):
         kind, layer = name.split(".")

@@ -5,13 +5,14 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
+from attnlib.deprecated import former_object
 from attnlib.errors import BadInput
 from attnlib.trace import Trace
 
@@ -21,8 +22,11 @@ STAGES = ("fit", "judge")  # the two passes over a corpus
 
 
 @dataclass(frozen=True)
-class Losses:
+class CorpusGaps:
     """Counts of what a corpus has and its batches lack: samples left out or cut, and unknown pieces.
+
+    They have nothing to do with the loss of a model. Streams, sums, analyses and reports keep them as
+    ``losses``.
 
     Attributes:
         left_out: samples that are in no batch.
@@ -31,7 +35,7 @@ class Losses:
         source_unknown, target_unknown: those of them that are the tokenizer's mark for unknown text.
 
     Example:
-        >>> total = Losses(cut=1, source_pieces=8, source_unknown=2) + Losses(cut=2)
+        >>> total = CorpusGaps(cut=1, source_pieces=8, source_unknown=2) + CorpusGaps(cut=2)
         >>> total.cut, total.unknown
         (3, {'source': 0.25})
     """
@@ -43,11 +47,11 @@ class Losses:
     target_pieces: int = 0
     target_unknown: int = 0
 
-    def __add__(self, other: "Losses") -> "Losses":
+    def __add__(self, other: "CorpusGaps") -> "CorpusGaps":
         totals = {}
         for field in fields(self):
             totals[field.name] = getattr(self, field.name) + getattr(other, field.name)
-        return Losses(**totals)
+        return CorpusGaps(**totals)
 
     @property
     def unknown(self) -> dict[str, float]:
@@ -60,8 +64,8 @@ class Losses:
         return shares
 
 
-def _no_losses(_batch: object) -> Losses:
-    return Losses()
+def _no_gaps(_batch: object) -> CorpusGaps:
+    return CorpusGaps()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +106,7 @@ class Stream(Generic[Batch]):
     batches: Iterable[Batch] | Callable[[], Iterable[Batch]]
     probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
     probed: int | None = 4
-    losses: Callable[[Batch], Losses] = _no_losses
+    losses: Callable[[Batch], CorpusGaps] = _no_gaps
     no_probe: str = ""
     logits: Callable[[Trace], Float[Tensor, "batch target words"]] | None = None
     n_batches: int | None = None
@@ -247,3 +251,7 @@ class Shard:
             number: of the batch, from 0.
         """
         return number // self.every
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Losses": CorpusGaps}, name)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.from_stream import analyse_stream, analysis_of
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.passes import SavedPass, Sums
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Shard, Stream
@@ -262,7 +262,7 @@ def merged_analysis(
         attnlib.errors.BadInput: ...: shards 0 of 1 have no finished fit yet
     """
     fit = merged_fit(keep, part)
-    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
+    judgement = keep.merged("judge", part, lambda: JudgedSums(fit))
     if judgement.samples:
         return analysis_of(stream, judgement, part, about=about)
     if part.shards > 1:
@@ -274,7 +274,7 @@ def merged_analysis(
     )
 
 
-def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
+def write_sums(path: Path, sums: Fit | JudgedSums, facts: dict) -> None:
     """Write sums and facts about them to a file, which appears whole or not at all.
 
     Args:

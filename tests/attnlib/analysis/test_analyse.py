@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Losses, Shard, Stream, samples
+from attnlib.analysis import CorpusGaps, Shard, Stream, samples
 from attnlib.analysis.counted import counted_attention
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.samples import LONGEST
@@ -45,7 +45,7 @@ def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
             seen.append(number)
         return TOY(number)
 
-    return Stream(trace, range(batches), TOY.probe, probed, lambda number: Losses(number, 1))
+    return Stream(trace, range(batches), TOY.probe, probed, lambda number: CorpusGaps(number, 1))
 
 
 def keep_of(folder, seconds=0.0, **asked):
@@ -147,7 +147,7 @@ def read(keep, stream, part=WHOLE, order=None):
     fit = merged_fit(keep, part)
     for shard in reversed(order or range(part.shards)):
         judge_part(stream, fit, parts[shard], keep=keep)
-    return fit, keep.merged("judge", part, lambda: HeldOutSums(fit))
+    return fit, keep.merged("judge", part, lambda: JudgedSums(fit))
 
 
 def kept(folder, stream, shards=1, every=5):
@@ -164,7 +164,7 @@ def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
 def test_losses_are_those_of_all_batches_once(tmp_path, every):
     """Batch n lacks n samples and has one in part."""
     for found in (analyse(stream_of(12), every=every), kept(tmp_path, stream_of(12), 2, every)):
-        assert found.losses == Losses(sum(range(12)), 12)
+        assert found.losses == CorpusGaps(sum(range(12)), 12)
 
 
 def test_attentions_that_nothing_checked_are_named(tmp_path):
@@ -217,7 +217,7 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
             read(keep_of(tmp_path, seconds), stream_of(killed_at=number))
     fit, judgement = read(keep_of(tmp_path), stream_of())
     assert toys.files_of(tmp_path) == toys.files_of(finished)
-    assert (fit.losses, judgement.losses) == (Losses(144, 16), Losses(4 + 9 + 14 + 19, 4))
+    assert (fit.losses, judgement.losses) == (CorpusGaps(144, 16), CorpusGaps(4 + 9 + 14 + 19, 4))
 
 
 def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_path):

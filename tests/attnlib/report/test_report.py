@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from attnlib import zoo
 from attnlib.adapters.modules import weights_digest
-from attnlib.analysis import Analysis, Losses, Stream
+from attnlib.analysis import Analysis, CorpusGaps, Stream
 from attnlib.analysis.samples import ENTRIES, Sample
 from attnlib.decomposition import PART_NAMES
 from attnlib.errors import CorruptFile
@@ -49,7 +49,7 @@ def analysis():
 
 
 def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
-    found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
+    found = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     said, again = said_by(tmp_path), read_report(tmp_path)
@@ -166,7 +166,7 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
 @pytest.mark.parametrize(("changed", "said"), [({}, ""), *SAID["otherwise"]])
 def test_what_a_reader_must_know_is_noted(analysis, changed, said):
     told = SAID["calm"] | changed
-    told |= {"losses": Losses(*told["losses"]), "unchecked": tuple(told["unchecked"])}
+    told |= {"losses": CorpusGaps(*told["losses"]), "unchecked": tuple(told["unchecked"])}
     own = {key: told[key] for key in told.keys() & vars(analysis).keys()}
     for table in ("heads", "states"):
         rows = getattr(analysis, table)
