@@ -341,7 +341,7 @@ def donors_of(
 
 def add_interventions(
     sums: InterventionSums,
-    batch: AttentionTerms,
+    head_terms: AttentionTerms,
     *,
     means: Mapping[str, Means],
     whole: Bool[Tensor, " batch"],
@@ -351,15 +351,15 @@ def add_interventions(
 
     Args:
         sums: of this attention; changed in place.
-        batch: the attention and its terms.
+        head_terms: the attention and the terms of its heads.
         means: components at the places of the whole samples, by name of the states.
         whole: True for samples that have a counted position on both sides.
         donors: of the side of the queries and of the side of the keys.
     """
-    attention = batch.attention
+    attention = head_terms.attention
     query_donors, key_donors = donors
-    query_map = attention.query_map.of_heads(batch.heads)
-    key_map = attention.key_map.of_heads(batch.heads)
+    query_map = attention.query_map.of_heads(head_terms.heads)
+    key_map = attention.key_map.of_heads(head_terms.heads)
     query = _ReplaceableSide.of(
         query_map,
         attention.query_inputs[whole],
@@ -378,8 +378,8 @@ def add_interventions(
     bias = attention.position_bias
     if bias is not None:
         of_batch = bias.expand(len(whole), -1, -1, -1)  # (batch, heads, target, source)
-        bias = of_batch[whole][:, batch.heads]
-    sums.update(query, keys, batch.fitted, bias=bias)
+        bias = of_batch[whole][:, head_terms.heads]
+    sums.update(query, keys, head_terms.fitted, bias=bias)
 
 
 # Rows of the results.

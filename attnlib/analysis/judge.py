@@ -124,15 +124,15 @@ class JudgedSums(PassSums):
         if self.interventions and len(keys) > 1:  # a sample alone has nothing to exchange with
             seed = int(keys.sum()) & _LARGEST_SEED  # the same sentences in a batch: the same draws
             donors = donors_of(trace, means, whole, method=self.fit.method, seed=seed)
-        for batch in attention_terms(self.fit, trace, whole=whole, means=means):
-            sums = self._sums_of(batch)
-            sums.terms.update(batch.terms, batch.fitted, blocks)
-            sums.add_typicality(self.fit.averages[batch.attention.name], batch, trace, whole=whole)
-            sums.add_ignored(batch, trace, whole)
+        for head_terms in attention_terms(self.fit, trace, whole=whole, means=means):
+            sums = self._sums_of(head_terms)
+            sums.term_sums.update(head_terms.terms, head_terms.fitted, blocks)
+            sums.add_typicality(self.fit.averages[head_terms.attention.name], head_terms, trace, whole=whole)
+            sums.add_ignored(head_terms, trace, whole)
             if donors is not None:
-                self._intervene(batch, trace, means=means, whole=whole, donors=donors)
-            if probe is not None and batch.attention.kind == "cross":
-                sums.add_agreement(batch, trace, probe)
+                self._intervene(head_terms, trace, means=means, whole=whole, donors=donors)
+            if probe is not None and head_terms.attention.kind == "cross":
+                sums.add_agreement(head_terms, trace, probe)
         return self
 
     def _count_places(self, trace: Trace, whole: Bool[Tensor, " batch"], means: dict[str, Means]) -> None:
@@ -143,7 +143,7 @@ class JudgedSums(PassSums):
 
     def _intervene(
         self,
-        batch: AttentionTerms,
+        head_terms: AttentionTerms,
         trace: Trace,
         *,
         means: dict[str, Means],
@@ -151,15 +151,15 @@ class JudgedSums(PassSums):
         donors: dict[str, Donors],
     ) -> None:
         """Add how far one attention moves when parts come from the donors of each side."""
-        query_side, key_side = trace.sides(batch.attention.kind)
-        sums = self.moved.setdefault(batch.attention.name, InterventionSums(batch.heads))
+        query_side, key_side = trace.sides(head_terms.attention.kind)
+        sums = self.moved.setdefault(head_terms.attention.name, InterventionSums(head_terms.heads))
         of_sides = (donors[query_side], donors[key_side])
-        add_interventions(sums, batch, means=means, whole=whole, donors=of_sides)
+        add_interventions(sums, head_terms, means=means, whole=whole, donors=of_sides)
 
-    def _sums_of(self, batch: AttentionTerms) -> "AttentionSums":
-        name = batch.attention.name
+    def _sums_of(self, head_terms: AttentionTerms) -> "AttentionSums":
+        name = head_terms.attention.name
         if name not in self.attentions:
-            self.attentions[name] = AttentionSums(batch.heads, batch.names)
+            self.attentions[name] = AttentionSums(head_terms.heads, head_terms.names)
         return self.attentions[name]
 
 
@@ -231,10 +231,10 @@ class AttentionSums(StreamingSums):
 
     Args:
         heads: numbers of the heads.
-        terms: names of their terms.
+        term_names: names of their terms.
 
     Attributes:
-        terms: sums of the terms.
+        term_sums: sums of the terms.
         samples, rows: number of samples, and of rows of attention.
         beyond: number of samples that are too long for any average.
         typicality: summed over the samples that have an average of their size, (heads,).
@@ -247,7 +247,7 @@ class AttentionSums(StreamingSums):
     """
 
     SUMS = (
-        "terms",
+        "term_sums",
         "samples",
         "rows",
         "beyond",
@@ -260,11 +260,14 @@ class AttentionSums(StreamingSums):
         "by_chance",
         "probed",
     )
+    SAVED_AS: ClassVar[dict[str, str]] = {"term_sums": "terms"}
 
-    def __init__(self, heads: Collection[int], terms: Collection[str]):
+    def __init__(self, heads: Collection[int], term_names: Collection[str]):
         self.heads = tuple(heads)
-        names = tuple(terms)
-        self.terms = TermSums(names, subsets(names), heads=len(self.heads), blocks=BLOCKS)
+        self.term_names = tuple(term_names)
+        self.term_sums = TermSums(
+            self.term_names, subsets(self.term_names), heads=len(self.heads), blocks=BLOCKS
+        )
         self.samples = 0
         self.rows = 0
         self.beyond = 0
@@ -280,21 +283,28 @@ class AttentionSums(StreamingSums):
 
     def settings(self) -> dict[str, Any]:
         """Return the heads and the names of their terms; sums of others cannot be merged."""
-        return {"heads": self.heads, "terms": self.terms.terms}
+        return {"heads": self.heads, "term_names": self.term_names}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that was summed, the numbers of the heads and the names of their terms."""
-        names = {"heads": list(self.heads), "term_names": list(self.terms.terms)}
+        names = {"heads": list(self.heads), "term_names": list(self.term_names)}
         return super().state_dict() | names
 
     def add_typicality(
-        self, average: AverageAttention, batch: AttentionTerms, trace: Trace, *, whole: Bool[Tensor, " batch"]
+        self,
+        average: AverageAttention,
+        head_terms: AttentionTerms,
+        trace: Trace,
+        *,
+        whole: Bool[Tensor, " batch"],
     ) -> None:
         """Add how similar attention is to its average, and count samples and rows."""
-        query_side, key_side = trace.sides(batch.attention.kind)
+        query_side, key_side = trace.sides(head_terms.attention.kind)
         queries = trace.counted(query_side)[whole]  # (samples, target)
         keys = trace.counted(key_side)[whole]  # (samples, source)
-        typicality, exact = average.typicality(batch.weights, queries, keys)  # (heads, samples), (samples,)
+        typicality, exact = average.typicality(
+            head_terms.weights, queries, keys
+        )  # (heads, samples), (samples,)
         is_known = ~typicality.isnan()  # (heads, samples)
         self.typicality += typicality.where(exact, 0.0).nansum(1)
         self.covered += (is_known & exact).sum(1)
@@ -304,20 +314,20 @@ class AttentionSums(StreamingSums):
         self.rows += int(queries.sum())
         self.beyond += int(average.beyond(queries, keys).sum())
 
-    def add_ignored(self, batch: AttentionTerms, trace: Trace, whole: Bool[Tensor, " batch"]) -> None:
+    def add_ignored(self, head_terms: AttentionTerms, trace: Trace, whole: Bool[Tensor, " batch"]) -> None:
         """Add the model's attention on ignored positions, computed from its scores if there are any."""
-        query_side, key_side = trace.sides(batch.attention.kind)
+        query_side, key_side = trace.sides(head_terms.attention.kind)
         ignored = trace.mask(key_side) & ~trace.counted(key_side)  # (batch, source)
         if not bool(ignored.any()):
             return
         queries = trace.counted(query_side) & whole[:, None]  # (batch, target)
-        for place, head in enumerate(batch.heads):
-            weights = trace.softmax(batch.attention, head)  # (batch, target, source)
+        for place, head in enumerate(head_terms.heads):
+            weights = trace.softmax(head_terms.attention, head)  # (batch, target, source)
             on_ignored = (weights * ignored[:, None, :]).sum(-1)  # (batch, target)
             self.on_ignored[place] += float(on_ignored[queries].sum())
 
     def add_agreement(
-        self, batch: AttentionTerms, trace: Trace, probe: Float[Tensor, "batch target source"]
+        self, head_terms: AttentionTerms, trace: Trace, probe: Float[Tensor, "batch target source"]
     ) -> None:
         """Add how often each head agrees with the lexical probe, and how often it would by chance."""
         source = trace.counted("source")  # (batch, source)
@@ -325,8 +335,8 @@ class AttentionSums(StreamingSums):
         visible = source[:, None, :].expand(probe.shape)[rows]  # (row, source)
         by_chance = float(chance_agreement(probe[rows], visible).sum())
         self.probed += int(rows.sum())
-        for place, head in enumerate(batch.heads):
-            weights, _ = counted_attention(trace, batch.attention, head)  # (batch, target, source)
+        for place, head in enumerate(head_terms.heads):
+            weights, _ = counted_attention(trace, head_terms.attention, head)  # (batch, target, source)
             agrees = agreement(weights[rows], probe[rows], visible)  # (row,)
             self.agrees[place] += float(agrees.sum())
             self.by_chance[place] += by_chance
@@ -354,14 +364,14 @@ class HeadSums:
     place: int
 
     @property
-    def terms(self) -> tuple[str, ...]:
+    def term_names(self) -> tuple[str, ...]:
         """The names of its terms."""
-        return tuple(map(str, self.attention.terms.terms))
+        return self.attention.term_names
 
     @property
     def shares(self) -> TermShares:
         """The shares that follow from the sums of its terms."""
-        return self.attention.terms.result(self.place)
+        return self.attention.term_sums.result(self.place)
 
     @property
     def blocks(self) -> Float[Tensor, "blocks sums"]:
@@ -370,14 +380,14 @@ class HeadSums:
         These are how much :data:`PARTS` explain, how much parts explain if cross terms are split, the
         similarity of attention that :data:`REBUILT` rebuild, and the number of rows.
         """
-        sums = self.attention.terms
+        sums = self.attention.term_sums
         explained = sums.explained[self.place]  # (terms, blocks)
         similarity = sums.similarity[self.place]  # (subsets, blocks)
         columns = []  # (blocks,) each
         for part in PARTS:
-            columns.append(self._weights(terms_of(self.terms, part)) @ explained)
+            columns.append(self._weights(terms_of(self.term_names, part)) @ explained)
         for part in PART_NAMES:
-            columns.append(self._weights(weights_of(self.terms, part, "split")) @ explained)
+            columns.append(self._weights(weights_of(self.term_names, part, "split")) @ explained)
         named_subsets = list(sums.subsets)
         for name in REBUILT:
             columns.append(similarity[named_subsets.index(name)])
@@ -424,7 +434,7 @@ class HeadSums:
             terms: names of terms, or the weight of each term by its name.
             fitted: number of samples that the components were fitted on; NaN if these are the judged samples.
         """
-        sums = self.attention.terms
+        sums = self.attention.term_sums
         total = float(sums.total()[self.place])  # Σv
         if math.isnan(total):
             return ShareInterval(math.nan, math.nan, math.nan)
@@ -447,7 +457,7 @@ class HeadSums:
         """Return the weight of each term of this head: 0 or 1 if only names are given."""
         if not isinstance(terms, Mapping):
             terms = dict.fromkeys(terms, 1.0)
-        return torch.tensor([terms.get(name, 0.0) for name in self.terms], dtype=torch.float64)
+        return torch.tensor([terms.get(name, 0.0) for name in self.term_names], dtype=torch.float64)
 
 
 # Quantiles of intervals. They are not scipy's, because machines that measure heads do not have it.

@@ -159,7 +159,7 @@ def _require_something_judged(judgement: JudgedSums) -> None:
             "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
             "of special tokens alone (which --ignore-special leaves out)"
         )
-    if not any(sums.terms.rows for sums in judgement.attentions.values()):
+    if not any(sums.term_sums.rows for sums in judgement.attentions.values()):
         raise BadInput(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "
             "most; give longer sentences, or cut them later (--longest)"
@@ -258,7 +258,7 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     columns = {}
     for part in PARTS:
         name = part.replace(" ", "_")
-        terms = terms_of(sums.terms, part)
+        terms = terms_of(sums.term_names, part)
         interval = ShareInterval(0.0, 0.0, 0.0)
         if terms:
             interval = sums.share(terms, fitted=fitted)
@@ -272,7 +272,7 @@ def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
     """Return the split share of each part, and its interval."""
     columns = {}
     for part in PART_NAMES:
-        weights = weights_of(sums.terms, part, "split")
+        weights = weights_of(sums.term_names, part, "split")
         interval = sums.share(weights, fitted=fitted)
         columns[f"{part}_split_share"] = interval.share
         columns[f"{part}_split_low"] = interval.low
@@ -286,7 +286,7 @@ def term_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
     rows = []
     for head, sums in _heads(judgement):
         shares = sums.shares
-        for term in sums.terms:
+        for term in sums.term_names:
             interval = sums.share({term}, fitted=fitted)
             without_term = f"without {term}"
             row = {

@@ -88,23 +88,25 @@ def head_maps(fit: Fit, trace: Trace) -> dict[Head, HeadMaps]:
     whole = whole_samples(trace)
     means = means_of_pass(fit, trace, whole)
     maps_of_head = {}
-    for batch in attention_terms(fit, trace, whole=whole, means=means):
-        for place, head in enumerate(batch.heads):
-            maps_of_head[batch.attention.name, head] = _maps_at(batch, place)
+    for head_terms in attention_terms(fit, trace, whole=whole, means=means):
+        for place, head in enumerate(head_terms.heads):
+            maps_of_head[head_terms.attention.name, head] = _maps_at(head_terms, place)
     return maps_of_head
 
 
-def _maps_at(batch: AttentionTerms, place: int) -> HeadMaps:
-    """Return the attention and the terms of one of the heads of a batch."""
-    maps = [batch.weights[place].masked_fill(~batch.allowed, torch.nan)]  # (samples, target, source) each
-    named_subsets = subsets(batch.names)
+def _maps_at(head_terms: AttentionTerms, place: int) -> HeadMaps:
+    """Return the attention and the terms of one of the heads of an attention."""
+    maps = [
+        head_terms.weights[place].masked_fill(~head_terms.allowed, torch.nan)
+    ]  # (samples, target, source) each
+    named_subsets = subsets(head_terms.names)
     for subset in REBUILT:
-        chosen = [name in named_subsets[subset] for name in batch.names]
-        scores = batch.terms[place, chosen].sum(0)  # (samples, target, source)
-        rebuilt = scores.masked_fill(~batch.fitted, -torch.inf).softmax(-1)
-        maps.append(rebuilt.masked_fill(~batch.fitted, torch.nan))
-    terms = batch.terms[place].float().masked_fill(~batch.fitted, torch.nan)
-    return HeadMaps(maps=torch.stack(maps).cpu(), names=batch.names, terms=terms.cpu())
+        chosen = [name in named_subsets[subset] for name in head_terms.names]
+        scores = head_terms.terms[place, chosen].sum(0)  # (samples, target, source)
+        rebuilt = scores.masked_fill(~head_terms.fitted, -torch.inf).softmax(-1)
+        maps.append(rebuilt.masked_fill(~head_terms.fitted, torch.nan))
+    terms = head_terms.terms[place].float().masked_fill(~head_terms.fitted, torch.nan)
+    return HeadMaps(maps=torch.stack(maps).cpu(), names=head_terms.names, terms=terms.cpu())
 
 
 def samples_of(stream: Stream, trace: Trace, fit: Fit, *, most: int = MOST) -> tuple[Sample, ...]:

@@ -461,7 +461,7 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
     for one, count in ((plain, 12), (rotated, 16)):
         (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
         shares = sums.shares
-        assert len(sums.terms) == count
+        assert len(sums.term_names) == count
         assert sum(shares.covariance.values()) == pytest.approx(1)
         scores = one.attentions[0].scores[:, 0]
         allowed = one.allowed(one.attentions[0])
@@ -481,7 +481,7 @@ def test_words_that_were_not_fitted_on_move_no_share():
     for factor in (1, 30):
         keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
         judgement = judged(fit, [replace(one, attentions=(replace(own, key_inputs=keys),))])
-        sums += [found.terms for found in judgement.attentions.values()]
+        sums += [found.term_sums for found in judgement.attentions.values()]
     assert judgement.seen["k"].unseen_words >= int((new & one.source_mask).sum()) > 5
     for name in ("absolute", "explained", "moments", "similarity"):
         torch.testing.assert_close(*(getattr(own, name) for own in sums))
@@ -647,5 +647,5 @@ test_what_cannot_be_is_refused = refused(
     (lambda: sum_terms((1, 9, 2, 3, 4), (2, 4, 3)), SHAPES),
     (lambda: sum_terms((1, 9, 2, 3, 4), (1, 3, 4)), SHAPES),
     (lambda: sum_terms((1, 9, 2, 3), (2, 3)), SHAPES),
-    (lambda: no_sums() + no_sums(TEN), "same terms"),
+    (lambda: no_sums() + no_sums(TEN), "same term_names"),
 )
