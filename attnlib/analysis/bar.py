@@ -10,23 +10,23 @@ TITLES = {"fit": "components", "judge": "shares"}
 
 
 def followed(
-    stream: Stream, part: Shard, *, progress: Progress | bool | None
+    stream: Stream, shard: Shard, *, progress: Progress | bool | None
 ) -> AbstractContextManager[Progress | None]:
     """Return a context whose value is the function to call after each batch, or None.
 
     Args:
         stream: batches of the corpus, which may know how many they are.
-        part: the batches that are read.
+        shard: the batches that are read.
         progress: a function, which is returned as it is; True for a function that moves a bar on standard
             error, or below the cell of a notebook; None or False for nothing.
     """
     if progress is True:
-        return _bar(stream, part)
+        return _bar(stream, shard)
     return nullcontext(progress or None)
 
 
 @contextmanager
-def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
+def _bar(stream: Stream, shard: Shard) -> Iterator[Progress]:
     """Draw a bar for each stage that has begun; the value of the context moves them."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -38,14 +38,14 @@ def _bar(stream: Stream, part: Shard) -> Iterator[Progress]:
 
         def follow(stage: str, read: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(TITLES[stage], total=_total(stream, part, stage))
+                tasks[stage] = bars.add_task(TITLES[stage], total=_total(stream, shard, stage))
             bars.update(tasks[stage], completed=read)
 
         yield follow
 
 
-def _total(stream: Stream, part: Shard, stage: str) -> int | None:
+def _total(stream: Stream, shard: Shard, stage: str) -> int | None:
     """Return how many batches a stage reads; None if the length of the corpus is unknown."""
     if stream.n_batches is None:
         return None
-    return sum(part.is_of(stage, number) for number in range(stream.n_batches))
+    return sum(shard.is_of(stage, number) for number in range(stream.n_batches))

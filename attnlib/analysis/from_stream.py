@@ -75,7 +75,7 @@ def analyse_stream(
     probed_stream = stream.with_working_probe(stream.first())
     if probed_stream is not stream:
         warn(f"no lexical probe: {probed_stream.no_probe}", stacklevel=3)
-    judgement, part = both_passes(
+    judgement, shard = both_passes(
         probed_stream,
         every,
         keep=keep,
@@ -84,28 +84,28 @@ def analyse_stream(
         heads=heads,
         method=method,
     )
-    return analysis_of(probed_stream, judgement, part, about=about)
+    return analysis_of(probed_stream, judgement, shard, about=about)
 
 
 def analysis_of(
-    stream: Stream, judgement: JudgedSums, part: Shard, *, about: dict[str, str] | None = None
+    stream: Stream, judgement: JudgedSums, shard: Shard, *, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return the analysis that follows from the sums of both passes, with its provenance and judged samples.
 
     Args:
         stream: batches of the corpus and the model that read them.
         judgement: sums of the second pass, which hold those of the first.
-        part: the batches that were read.
+        shard: the batches that were read.
         about: what a report says of model and corpus, by title.
     """
     fit = judgement.fit
-    made = _made_by(stream, judgement, part)
+    made = _made_by(stream, judgement, shard)
     adapter = getattr(stream.trace, "__self__", None)
     if isinstance(adapter, Traced) and "model" not in made["sha256"]:
         about = {"Model": described(adapter.model)} | (about or {})
         made["sha256"] = made["sha256"] | {"model": weights_digest(adapter.model)}
-    analysis = results(fit, judgement, held_out=part.every > 1, about=about)
-    first_batch = stream.first("judge", part)
+    analysis = results(fit, judgement, held_out=not shard.hold_out.is_empty, about=about)
+    first_batch = stream.first("judge", shard)
     if first_batch is None:
         return replace(analysis, made=made)
     trace = stream.trace(first_batch).validated()
@@ -117,7 +117,7 @@ def analysis_of(
     )
 
 
-def _made_by(stream: Stream, judgement: JudgedSums, part: Shard) -> dict[str, dict]:
+def _made_by(stream: Stream, judgement: JudgedSums, shard: Shard) -> dict[str, dict]:
     """Return options, checksums and versions, by group; those of the stream come last."""
     fit = judgement.fit
     heads = None
@@ -126,7 +126,7 @@ def _made_by(stream: Stream, judgement: JudgedSums, part: Shard) -> dict[str, di
     options: dict[str, Any] = {
         "heads": heads,
         "method": fit.method,
-        "every": part.every,
+        "every": shard.hold_out.every,
         "probed": stream.probed,
     }
     by_group = {"options": {}, "sha256": {}} | stream.made()

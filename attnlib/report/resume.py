@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class PartialSums:
         Returns:
             Its path, whether it exists or not.
         """
-        return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
+        return self.folder / f"{stage}-{part.number}-of-{part.of}" / "sums.safetensors"
 
     @contextmanager
     def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
@@ -150,7 +150,7 @@ class PartialSums:
         Returns:
             Numbers, ascending.
         """
-        return [shard.shard for shard in part.all_shards() if not self.is_finished(stage, shard)]
+        return [shard.number for shard in part.all_shards() if not self.is_finished(stage, shard)]
 
     def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
         """Save the sums of a part as they are now.
@@ -180,7 +180,7 @@ class PartialSums:
         unfinished = self.unfinished(stage, part)
         if unfinished:
             shards = ", ".join(map(str, unfinished))
-            raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
+            raise BadInput(f"{self.folder}: shards {shards} of {part.of} have no finished {stage} yet")
         paths = [self.path(stage, shard) for shard in part.all_shards()]
         merged = read_sums(paths[0], empty())
         for path in paths[1:]:
@@ -198,7 +198,7 @@ class PartialSums:
 
     def _settings_of(self, part: Shard) -> dict:
         """Return the settings as JSON gives them back, in which tuples are lists."""
-        return json.loads(json.dumps({**self.settings, **asdict(part)}))
+        return json.loads(json.dumps({**self.settings, **part.settings()}))
 
 
 def merged_fit(keep: PartialSums, part: Shard) -> Fit:
@@ -265,10 +265,8 @@ def merged_analysis(
     judgement = keep.merged("judge", part, lambda: JudgedSums(fit))
     if judgement.samples:
         return analysis_of(stream, judgement, part, about=about)
-    if part.shards > 1:
-        raise BadInput(
-            f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
-        )
+    if part.of > 1:
+        raise BadInput(f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.of}")
     return analyse_stream(
         stream, heads=heads, method=fit.method, every=1, interventions=judgement.interventions, about=about
     )

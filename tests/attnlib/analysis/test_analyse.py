@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import CorpusGaps, Shard, Stream, samples
+from attnlib.analysis import CorpusGaps, HoldOut, Shard, Stream, samples
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import Learned
@@ -142,16 +142,16 @@ def test_a_long_sentence_is_cut():
 def read(keep, stream, part=WHOLE, order=None):
     """Both readings of all parts of a corpus, kept; the second in another order than the first."""
     parts = part.all_shards()
-    for shard in order or range(part.shards):
+    for shard in order or range(part.of):
         fit_part(stream, parts[shard], method="means", keep=keep)
     fit = merged_fit(keep, part)
-    for shard in reversed(order or range(part.shards)):
+    for shard in reversed(order or range(part.of)):
         judge_part(stream, fit, parts[shard], keep=keep)
     return fit, keep.merged("judge", part, lambda: JudgedSums(fit))
 
 
 def kept(folder, stream, shards=1, every=5):
-    keep, part = keep_of(folder), Shard(0, shards, every)
+    keep, part = keep_of(folder), Shard(0, shards, HoldOut(every))
     read(keep, stream, part)
     return merged_analysis(stream, keep, part, about={"Model": "a toy"})
 
@@ -189,9 +189,9 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
     """Where nothing is held out, to both stages; judged ones are ranked over all shards."""
-    several, judged = Shard(0, shards, every).all_shards(), 0
+    several, judged = Shard(0, shards, HoldOut(every)).all_shards(), 0
     for number in range(shards * every * 3):
-        found = [(own.shard, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
+        found = [(own.number, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
         held_out = number % every == every - 1
         stages = STAGES if every == 1 else STAGES[held_out : held_out + 1]
         assert found == [(number // every % shards, stage) for stage in stages]
@@ -235,12 +235,16 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
 
 @pytest.mark.parametrize(
     ("parts", "batches", "order"),
-    [(Shard(0, 3, 4), 34, (0, 1, 2)), (Shard(0, 3, 4), 34, (2, 0, 1)), (Shard(0, 5, 1), 3, range(5))],
+    [
+        (Shard(0, 3, HoldOut(4)), 34, (0, 1, 2)),
+        (Shard(0, 3, HoldOut(4)), 34, (2, 0, 1)),
+        (Shard(0, 5, HoldOut(1)), 3, range(5)),
+    ],
     ids=["in order", "in another", "more shards than batches"],
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
     _, found = read(keep_of(tmp_path), stream_of(batches), parts, order)
-    at_once = Shard(every=parts.every)
+    at_once = Shard(hold_out=parts.hold_out)
     fitted, held_out = ([n for n in range(batches) if at_once.is_of(stage, n)] for stage in STAGES)
     whole = fit_of(map(TOY, fitted))
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
