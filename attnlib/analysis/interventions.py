@@ -379,7 +379,7 @@ def add_interventions(
     if bias is not None:
         of_batch = bias.expand(len(whole), -1, -1, -1)  # (batch, heads, target, source)
         bias = of_batch[whole][:, head_terms.heads]
-    sums.update(query, keys, head_terms.fitted, bias=bias)
+    sums.update(query, keys, head_terms.known_pairs, bias=bias)
 
 
 # Rows of the results.

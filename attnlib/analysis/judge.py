@@ -126,7 +126,7 @@ class JudgedSums(PassSums):
             donors = donors_of(trace, means, whole, method=self.fit.method, seed=seed)
         for head_terms in attention_terms(self.fit, trace, whole=whole, means=means):
             sums = self._sums_of(head_terms)
-            sums.term_sums.update(head_terms.terms, head_terms.fitted, blocks)
+            sums.term_sums.update(head_terms.terms, head_terms.known_pairs, blocks)
             sums.add_typicality(self.fit.averages[head_terms.attention.name], head_terms, trace, whole=whole)
             sums.add_ignored(head_terms, trace, whole)
             if donors is not None:
@@ -414,7 +414,7 @@ class HeadSums:
         return value
 
     def share(
-        self, terms: Collection[str] | Mapping[str, float], *, fitted: float = math.inf
+        self, terms: Collection[str] | Mapping[str, float], *, n_fitted_samples: float = math.inf
     ) -> ShareInterval:
         """Return the covariance share of the given terms together, and its interval.
 
@@ -432,7 +432,8 @@ class HeadSums:
 
         Args:
             terms: names of terms, or the weight of each term by its name.
-            fitted: number of samples that the components were fitted on; NaN if these are the judged samples.
+            n_fitted_samples: number of samples that the components were fitted on; NaN if these are the
+                judged samples.
         """
         sums = self.attention.term_sums
         total = float(sums.total()[self.place])  # Σv
@@ -449,7 +450,7 @@ class HeadSums:
         bias = -float((deviation @ moments).sum()) * equal_samples / (equal_samples - 1)
         middle = share - bias
         variance = max(float(deviation @ moments @ deviation), 0.0) / (1 - 1 / equal_samples) ** 2
-        variance_of_fit = variance * sums.samples / fitted
+        variance_of_fit = variance * sums.samples / n_fitted_samples
         half_width = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
         return ShareInterval(share, middle - half_width, middle + half_width)
 

@@ -202,11 +202,11 @@ def head_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
           choose from. :func:`results` counts ``rows_unseen`` as well, which have no shares because their
           word, or those that they might see, were not fitted on.
     """
-    fitted = _samples_fitted(judgement, held_out=held_out)
+    n_fitted_samples = _n_fitted_samples(judgement, held_out=held_out)
     rows = []
     for head, sums in _heads(judgement):
         shares = sums.shares
-        row = head | _shares(sums, fitted) | _split_shares(sums, fitted)
+        row = head | _shares(sums, n_fitted_samples) | _split_shares(sums, n_fitted_samples)
         row |= {"constant_input_share": shares.covariance.get("constant·input", 0.0)}
         row |= _rebuilt_attention(shares) | _typicality(sums) | _agreement(sums)
         row |= {"spread": shares.spread, "rows": shares.rows, "rows_left_out": shares.rows_left_out}
@@ -253,7 +253,7 @@ def is_even(row: dict) -> bool:
     return row["uniform"] >= EVEN
 
 
-def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+def _shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the columns of the share of each part, with its interval."""
     columns = {}
     for part in PARTS:
@@ -261,19 +261,19 @@ def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
         terms = terms_of(sums.term_names, part)
         interval = ShareInterval(0.0, 0.0, 0.0)
         if terms:
-            interval = sums.share(terms, fitted=fitted)
+            interval = sums.share(terms, n_fitted_samples=n_fitted_samples)
         columns[f"{name}_share"] = interval.share
         columns[f"{name}_low"] = interval.low
         columns[f"{name}_high"] = interval.high
     return columns
 
 
-def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+def _split_shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the split share of each part, and its interval."""
     columns = {}
     for part in PART_NAMES:
         weights = weights_of(sums.term_names, part, "split")
-        interval = sums.share(weights, fitted=fitted)
+        interval = sums.share(weights, n_fitted_samples=n_fitted_samples)
         columns[f"{part}_split_share"] = interval.share
         columns[f"{part}_split_low"] = interval.low
         columns[f"{part}_split_high"] = interval.high
@@ -282,12 +282,12 @@ def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
 
 def term_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
-    fitted = _samples_fitted(judgement, held_out=held_out)
+    n_fitted_samples = _n_fitted_samples(judgement, held_out=held_out)
     rows = []
     for head, sums in _heads(judgement):
         shares = sums.shares
         for term in sums.term_names:
-            interval = sums.share({term}, fitted=fitted)
+            interval = sums.share({term}, n_fitted_samples=n_fitted_samples)
             without_term = f"without {term}"
             row = {
                 "term": term,
@@ -325,7 +325,7 @@ def state_rows(fit: Fit, judgement: JudgedSums) -> list[dict]:
     return rows
 
 
-def _samples_fitted(judgement: JudgedSums, *, held_out: bool) -> float:
+def _n_fitted_samples(judgement: JudgedSums, *, held_out: bool) -> float:
     """Return how many samples the components were fitted on; NaN if they are the judged ones."""
     if not held_out:
         return math.nan

@@ -103,9 +103,9 @@ def _maps_at(head_terms: AttentionTerms, place: int) -> HeadMaps:
     for subset in REBUILT:
         chosen = [name in named_subsets[subset] for name in head_terms.names]
         scores = head_terms.terms[place, chosen].sum(0)  # (samples, target, source)
-        rebuilt = scores.masked_fill(~head_terms.fitted, -torch.inf).softmax(-1)
-        maps.append(rebuilt.masked_fill(~head_terms.fitted, torch.nan))
-    terms = head_terms.terms[place].float().masked_fill(~head_terms.fitted, torch.nan)
+        rebuilt = scores.masked_fill(~head_terms.known_pairs, -torch.inf).softmax(-1)
+        maps.append(rebuilt.masked_fill(~head_terms.known_pairs, torch.nan))
+    terms = head_terms.terms[place].float().masked_fill(~head_terms.known_pairs, torch.nan)
     return HeadMaps(maps=torch.stack(maps).cpu(), names=head_terms.names, terms=terms.cpu())
 
 

@@ -99,7 +99,7 @@ class AttentionTerms:
         terms: they sum to the scores, up to a constant along each row.
         weights: the attention weights of the model, among the positions that count.
         allowed: True where a query may see a key and both count.
-        fitted: True where, in addition, the components of both sides are known.
+        known_pairs: True where, in addition, the fit knows the components of both sides.
     """
 
     attention: Attention
@@ -108,7 +108,7 @@ class AttentionTerms:
     terms: Float[Tensor, "heads terms samples target source"]
     weights: Float[Tensor, "heads samples target source"]
     allowed: Bool[Tensor, "samples target source"]
-    fitted: Bool[Tensor, "samples target source"]
+    known_pairs: Bool[Tensor, "samples target source"]
 
     def __getitem__(self, parts: tuple[str, str] | str) -> Float[Tensor, "heads samples target source"]:
         """Return a term by the part of the query and that of the key, or by its name.
@@ -142,9 +142,9 @@ def attention_terms(
         query, key = means[attention.query_site], means[attention.key_site]
         weights, allowed = counted_attention(trace, attention, heads)
         allowed = allowed[whole]  # (samples, target, source)
-        fitted = allowed
+        known_pairs = allowed
         if fit.method != "means":
-            fitted = allowed & query.known[:, :, None] & key.known[:, None, :]
+            known_pairs = allowed & query.known[:, :, None] & key.known[:, None, :]
         products = _Products.of(attention, heads, query=query, key=key, method=fit.method)
         yield AttentionTerms(
             attention=attention,
@@ -153,7 +153,7 @@ def attention_terms(
             terms=products.of_samples(whole),
             weights=weights[:, whole],
             allowed=allowed,
-            fitted=fitted,
+            known_pairs=known_pairs,
         )
 
 

@@ -180,7 +180,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
         own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]]
-        interval = own.share({row["term"]}, fitted=float(judgement.fit.samples))
+        interval = own.share({row["term"]}, n_fitted_samples=float(judgement.fit.samples))
         assert vars(interval) == {end: row[f"covariance_{end}"] for end in ("share", "low", "high")}
         assert interval.share == pytest.approx(own.shares.covariance[row["term"]])
     names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
