@@ -13,14 +13,6 @@ from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
 from attnlib.trace import Attention, Trace
 
-Head = tuple[str, int]  # name of the attention, number of the head
-
-
-def head_of(key: str) -> Head:
-    """Return the head that a key such as ``"cross.0/3"`` names."""
-    attention, _, head = key.rpartition("/")
-    return attention, int(head)
-
 
 class Fit(PassSums):
     """Sums of the first pass.

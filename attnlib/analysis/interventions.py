@@ -39,6 +39,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
@@ -393,8 +394,8 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
     """
     rows = []
     for name, attention_sums in sums.items():
-        kind, layer = name.split(".")
-        columns = {"kind": kind, "layer": int(layer), "rows": attention_sums.rows}
+        kind, layer = kind_and_layer(name)
+        columns = {"kind": kind, "layer": layer, "rows": attention_sums.rows}
         for effect in attention_sums.effects():
             row = columns | effect
             rows.append({column: row[column] for column in INTERVENTION_COLUMNS})
@@ -435,27 +436,25 @@ def attributions(terms: Collection[Mapping[str, Any]], part: str, side: FactorSi
 
 
 def calibration_rows(
-    terms: Iterable[Mapping[str, Any]],
-    effects: Iterable[Mapping[str, Any]],
-    even: Collection[tuple[str, int, int]] = (),
+    terms: Iterable[Mapping[str, Any]], effects: Iterable[Mapping[str, Any]], even: Collection[Head] = ()
 ) -> list[dict]:
     """Return the rank correlation over heads between each attribution and the effect of each intervention.
 
     Args:
         terms: rows of the terms of all heads.
         effects: rows of :func:`intervention_rows`.
-        even: kind, layer and number of the heads that attend almost uniformly, which are left out: their
+        even: the heads that attend almost uniformly, which are left out: their
             scores hardly vary, so that their shares are noise.
 
     Returns:
         rows with the columns of :data:`CALIBRATION_COLUMNS`.
     """
-    terms_of_head: dict[tuple, list] = defaultdict(list)
+    terms_of_head: dict[Head, list] = defaultdict(list)
     for row in terms:
-        terms_of_head[_head(row)].append(row)
+        terms_of_head[Head.of_row(row)].append(row)
     points: dict[_Comparison, list[tuple[float, float]]] = defaultdict(list)
     for row in effects:
-        head = _head(row)
+        head = Head.of_row(row)
         if row["part"] == STATE or head in even:
             continue
         values = attributions(terms_of_head[head], row["part"], row["side"])
@@ -494,10 +493,6 @@ class _Comparison(NamedTuple):
             (*PART_NAMES, EVERY_PART).index(self.part),
             ATTRIBUTIONS.index(self.attribution),
         )
-
-
-def _head(row: Mapping[str, Any]) -> tuple[str, int, int]:
-    return row["kind"], row["layer"], row["head"]
 
 
 def spearman(pairs: Float[np.ndarray, "points 2"]) -> float:

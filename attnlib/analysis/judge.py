@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.analysis.counted import counted_attention
-from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import Donors, InterventionSums, add_interventions, donors_of
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
@@ -98,7 +99,7 @@ class JudgedSums(PassSums):
         sums_of_head = {}
         for name, sums in self.attentions.items():
             for place, head in enumerate(sums.heads):
-                sums_of_head[name, head] = HeadSums(sums, place)
+                sums_of_head[Head(name, head)] = HeadSums(sums, place)
         return sums_of_head
 
     def update(self, trace: Trace, probe: Float[Tensor, "batch target source"] | None = None) -> "JudgedSums":

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
-from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.interventions import intervention_rows
 from attnlib.analysis.judge import HeadSums, JudgedSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
@@ -130,9 +130,9 @@ def results(
     losses = fit.losses
     if held_out:
         losses = losses + judgement.losses
-    moved_names = sorted(judgement.moved, key=_kind_and_layer)
+    moved_names = sorted(judgement.moved, key=attention_rank)
     moved = {name: judgement.moved[name] for name in moved_names}
-    unchecked = sorted(judgement.unchecked, key=_kind_and_layer)
+    unchecked = sorted(judgement.unchecked, key=attention_rank)
     rows = head_rows(judgement, held_out=held_out)
     return Analysis(
         heads=_with_rows_unseen(rows, judgement),
@@ -170,8 +170,7 @@ def _with_rows_unseen(rows: list[dict], judgement: JudgedSums) -> list[dict]:
     """Return rows of heads with the number of rows of attention that have no shares."""
     completed = []
     for row in rows:
-        name = f"{row['kind']}.{row['layer']}"
-        n_rows = judgement.attentions[name].rows
+        n_rows = judgement.attentions[Head.of_row(row).attention].rows
         unseen = n_rows - row["rows"] - row["rows_left_out"]
         completed.append(row | {"rows_unseen": unseen})
     return completed
@@ -334,16 +333,6 @@ def _n_fitted_samples(judgement: JudgedSums, *, held_out: bool) -> float:
 
 def _heads(judgement: JudgedSums) -> Iterator[tuple[dict, HeadSums]]:
     """Yield the columns that name a head, and its sums, by kind, layer and head."""
-    for (name, head), sums in sorted(judgement.heads.items(), key=_kind_layer_and_head):
-        kind, layer = name.split(".")
-        yield {"kind": kind, "layer": int(layer), "head": head}, sums
-
-
-def _kind_layer_and_head(item: tuple[Head, HeadSums]) -> tuple[int, int, int]:
-    (name, head), _ = item
-    return *_kind_and_layer(name), head
-
-
-def _kind_and_layer(name: str) -> tuple[int, int]:
-    kind, layer = name.split(".")
-    return KINDS.index(kind), int(layer)
+    sums_of_head = judgement.heads
+    for head in sorted(sums_of_head, key=lambda head: head.rank):
+        yield head.columns, sums_of_head[head]

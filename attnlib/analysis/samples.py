@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.adapters.library_models import KINDS
 from attnlib.analysis.counted import chosen_heads, whole_samples
-from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.judge import means_of_pass
 from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, AttentionTerms, attention_terms, subsets
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
-from attnlib.trace import Attention, Trace
+from attnlib.trace import Trace
 
 MOST = 12  # samples that are kept
 LONGEST = 40  # positions of a side that are kept
@@ -90,7 +90,7 @@ def head_maps(fit: Fit, trace: Trace) -> dict[Head, HeadMaps]:
     maps_of_head = {}
     for head_terms in attention_terms(fit, trace, whole=whole, means=means):
         for place, head in enumerate(head_terms.heads):
-            maps_of_head[head_terms.attention.name, head] = _maps_at(head_terms, place)
+            maps_of_head[Head(head_terms.attention.name, head)] = _maps_at(head_terms, place)
     return maps_of_head
 
 
@@ -125,7 +125,7 @@ def samples_of(stream: Stream, trace: Trace, fit: Fit, *, most: int = MOST) -> t
     entries_of_sample = n_maps * min(longest_kept, longest_here) ** 2
     trace = trace.first(min(most, ENTRIES // entries_of_sample))
 
-    by_kind_and_layer = sorted(trace.attentions, key=_kind_and_layer)
+    by_kind_and_layer = sorted(trace.attentions, key=lambda attention: attention_rank(attention.name))
     trace = replace(trace, attentions=tuple(by_kind_and_layer))
     maps_of_batch = head_maps(fit, trace)
     probe = _probe_of(stream, trace)
@@ -163,9 +163,9 @@ def _cut_sample(
     n_kept = {"source": n_source, "target": n_target}
     sides = {attention.name: trace.sides(attention.kind) for attention in trace.attentions}
     cut_maps = {}
-    for (name, head), maps in maps_of_sample.items():
-        query_side, key_side = sides[name]
-        cut_maps[name, head] = maps.cut(n_kept[query_side], n_kept[key_side])
+    for head, maps in maps_of_sample.items():
+        query_side, key_side = sides[head.attention]
+        cut_maps[head] = maps.cut(n_kept[query_side], n_kept[key_side])
     cut_probe = None
     if probe is not None:
         cut_probe = probe[row, :n_target, :n_source].cpu()
@@ -177,9 +177,5 @@ def _cut_sample(
         probe=cut_probe,
         lengths=(source_length, target_length),
         terms={head: maps.terms for head, maps in cut_maps.items()},
-        term_names={name: maps.names for (name, _), maps in cut_maps.items()},
+        term_names={head.attention: maps.names for head, maps in cut_maps.items()},
     )
-
-
-def _kind_and_layer(attention: Attention) -> tuple[int, int]:
-    return KINDS.index(attention.kind), attention.layer

@@ -15,7 +15,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from attnlib.analysis.bar import Progress
-from attnlib.analysis.fit import head_of
+from attnlib.analysis.heads import Head
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.passes import Keeper
 from attnlib.analysis.results import Analysis
@@ -258,7 +258,7 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
     tensors = load_file(path)
     content = _content_of(path)
     keys = tensors.pop("keys", None)
-    blocks = {head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
+    blocks = {Head.of_key(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
     fields: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
     for table in TABLES:
         fields[table] = [_with_undefined(row) for row in content[table]]

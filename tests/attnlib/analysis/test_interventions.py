@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlib.analysis import Stream
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import (
     CALIBRATION_COLUMNS,
     INTERVENTION_COLUMNS,
@@ -294,7 +295,7 @@ def test_rank_correlations_are_over_heads_part_by_part():
         for part in PART_NAMES:
             values = ("cross", 0, head, "exchange", "keys", part, effect, 5)
             found.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
-    rows = calibration_rows(terms, found, even=[("cross", 0, 3)])
+    rows = calibration_rows(terms, found, even=[Head("cross.0", 3)])
     assert all(tuple(row) == tuple(CALIBRATION_COLUMNS) for row in rows)
     of_part = {row["part"]: row["rank_correlation"] for row in rows if row["attribution"] == "own"}
     assert of_part["temporal"] == pytest.approx(1)
