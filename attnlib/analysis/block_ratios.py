@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.analysis.judge import BLOCK_COLUMNS, student
-from attnlib.analysis.terms import PARTS, REBUILT
+from attnlib.analysis.judge import BLOCK_COLUMNS, REBUILT_MEASURES, SHARE_MEASURES, SPLIT_MEASURES, student
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
-MEASURES = BLOCK_COLUMNS[:-1]  # columns of a head's row that are ratios of the sums of blocks
+#: columns of a head's row that are ratios of the sums of blocks
+MEASURES = (*SHARE_MEASURES, *SPLIT_MEASURES, *REBUILT_MEASURES)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -62,12 +62,16 @@ def ratios_of(sums: Float[Tensor, "blocks sums"]) -> Ratios:
             f"an analysis with {sums.shape[1]} sums a block; expected {len(BLOCK_COLUMNS)}: it was made "
             "before split shares were kept, so make it again"
         )
-    n_shares = len(MEASURES) - len(REBUILT)
-    explained = sums[:, : len(PARTS)].sum(1, keepdim=True)  # (blocks, 1)
-    rows = sums[:, -1:]  # (blocks, 1)
-    denominators = [explained.expand(-1, n_shares), rows.expand(-1, len(REBUILT))]
-    denominator = torch.cat(denominators, 1)  # v_k of each measure, (blocks, measures)
-    numerator = sums[:, :-1]  # e_k of each measure, (blocks, measures)
+    of_parts, of_split_parts, of_rebuilt, rows = sums.split(
+        [len(SHARE_MEASURES), len(SPLIT_MEASURES), len(REBUILT_MEASURES), 1], dim=1
+    )  # (blocks, columns) each
+    explained = of_parts.sum(1, keepdim=True)  # by all terms, (blocks, 1)
+    numerator = torch.cat(
+        [of_parts, of_split_parts, of_rebuilt], 1
+    )  # e_k of each measure, (blocks, measures)
+    denominator = torch.cat(
+        [explained.expand_as(of_parts), explained.expand_as(of_split_parts), rows.expand_as(of_rebuilt)], 1
+    )  # v_k of each measure, (blocks, measures)
 
     total = denominator.sum(0)  # Σv, (measures,)
     weight = denominator / total  # (blocks, measures)

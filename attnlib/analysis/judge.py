@@ -18,7 +18,16 @@ from attnlib.analysis.interventions import Donors, InterventionSums, add_interve
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.terms import PARTS, REBUILT, AttentionTerms, attention_terms, subsets, terms_of
+from attnlib.analysis.terms import (
+    PARTS,
+    REBUILT,
+    AttentionTerms,
+    attention_terms,
+    rebuilt_column,
+    share_column,
+    subsets,
+    terms_of,
+)
 from attnlib.decomposition.components import PART_NAMES, Means
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
@@ -29,13 +38,11 @@ from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
 BLOCKS = 64  # samples fall into them by their words, so that two analyses of one text have the same blocks
-#: the columns of :attr:`HeadSums.blocks`, named as those of a head's row; the last is the number of rows
-BLOCK_COLUMNS = (
-    *(f"{part.replace(' ', '_')}_share" for part in PARTS),
-    *(f"{part}_split_share" for part in PART_NAMES),
-    *(f"{name.removesuffix(' only').replace(' ', '_')}_rebuilds" for name in REBUILT),
-    "rows",
-)
+SHARE_MEASURES = tuple(share_column(part) for part in PARTS)
+SPLIT_MEASURES = tuple(share_column(part, split=True) for part in PART_NAMES)
+REBUILT_MEASURES = tuple(rebuilt_column(subset) for subset in REBUILT)
+#: the columns of :attr:`HeadSums.blocks`, named as those of a head's row
+BLOCK_COLUMNS = (*SHARE_MEASURES, *SPLIT_MEASURES, *REBUILT_MEASURES, "rows")
 _LARGEST_SEED = (1 << 63) - 1
 _ODD = 6364136223846793005  # the multiplier of Knuth's generator of random numbers
 
@@ -395,24 +402,49 @@ class HeadSums:
         columns.append(sums.rows_of_block.double())
         return torch.stack(columns, 1)
 
-    def mean(self, total: str, count: str) -> float:
-        """Return one sum over another, NaN where there is nothing to divide by.
+    @property
+    def typicality(self) -> float:
+        """The mean typicality over the samples that have an average of their size; NaN without any."""
+        return _ratio(self._of_head(self.attention.typicality), self._of_head(self.attention.covered))
 
-        Args:
-            total: name of a sum of the attention, such as "typicality".
-            count: name of the sum that it is divided by, such as "covered".
-        """
-        n = self.count(count)
-        if not n:
-            return math.nan
-        return self.count(total) / n
+    @property
+    def typicality_coverage(self) -> float:
+        """The share of samples that have an average of their size."""
+        return _ratio(self._of_head(self.attention.covered), self.attention.samples)
 
-    def count(self, name: str) -> int | float:
-        """Return one of the sums of the attention, that of this head where heads differ."""
-        value = getattr(self.attention, name)
-        if isinstance(value, Tensor):
-            return value[self.place].item()
-        return value
+    @property
+    def near_typicality(self) -> float:
+        """The mean typicality with averages of the nearest sizes; NaN without samples that have one."""
+        return _ratio(self._of_head(self.attention.near_typicality), self._of_head(self.attention.near))
+
+    @property
+    def near_coverage(self) -> float:
+        """The share of samples that have an average of the nearest sizes."""
+        return _ratio(self._of_head(self.attention.near), self.attention.samples)
+
+    @property
+    def typicality_beyond(self) -> float:
+        """The share of samples that are too long for any average."""
+        return _ratio(self.attention.beyond, self.attention.samples)
+
+    @property
+    def on_ignored(self) -> float:
+        """The mean over rows of the model's attention on ignored positions."""
+        return _ratio(self._of_head(self.attention.on_ignored), self.attention.rows)
+
+    @property
+    def agreement_with_probe(self) -> float:
+        """The share of the probed rows that agree with the lexical probe; NaN where none was probed."""
+        return _ratio(self._of_head(self.attention.agrees), self.attention.probed)
+
+    @property
+    def agreement_by_chance(self) -> float:
+        """The share of the probed rows that would agree by chance; NaN where none was probed."""
+        return _ratio(self._of_head(self.attention.by_chance), self.attention.probed)
+
+    def _of_head(self, sums: Tensor) -> int | float:
+        """Return what one of the sums of the attention, (heads,), is for this head."""
+        return sums[self.place].item()
 
     def share(
         self, terms: Collection[str] | Mapping[str, float], *, n_fitted_samples: float = math.inf
@@ -460,6 +492,13 @@ class HeadSums:
         if not isinstance(terms, Mapping):
             terms = dict.fromkeys(terms, 1.0)
         return torch.tensor([terms.get(name, 0.0) for name in self.term_names], dtype=torch.float64)
+
+
+def _ratio(total: int | float, count: int | float) -> float:
+    """Return a sum over a number of things summed; NaN where there are none."""
+    if not count:
+        return math.nan
+    return total / count
 
 
 # Quantiles of intervals. They are not scipy's, because machines that measure heads do not have it.

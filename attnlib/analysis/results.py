@@ -15,7 +15,7 @@ from attnlib.analysis.learned import has_learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import CorpusGaps
-from attnlib.analysis.terms import PARTS, terms_of
+from attnlib.analysis.terms import PARTS, REBUILT, rebuilt_column, share_column, terms_of
 from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
@@ -29,7 +29,7 @@ class Analysis:
     the same data and shows it as tables, figures and a page.
 
     Attributes:
-        heads: a row for each head of each attention, see :func:`head_rows`.
+        heads: a row for each head of each attention, with the columns of :data:`HEAD_COLUMNS`.
         terms: a row for each term of each head, with the columns of :data:`TERM_COLUMNS`.
         states: a row for each of the states that projections read, see :func:`state_rows`.
         fitted: how many samples the components were fitted on.
@@ -99,6 +99,57 @@ TERM_COLUMNS = {
     "mean_absolute_share": "mean size of the term over the sum of such means; the terms of a head sum to one",
     "similarity_without": "1 − total variation of the attention rebuilt without the term, from 0 to 1",
     "agreement_without": "share of rows whose largest entry stays in place without the term, from 0 to 1",
+}
+
+
+#: the columns of a row of ``Analysis.heads``; shares are covariance shares of groups of terms, and the ends of
+#: their intervals of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`, are NaN where nothing was held out
+HEAD_COLUMNS = {
+    "kind": "of the attention: cross, encoder_self or decoder_self",
+    "layer": "of the attention, from 0",
+    "head": "number of the head, from 0",
+    "temporal_share": "of the terms of position with position; a constant with a position is one of them",
+    "temporal_low": "lower end of its interval",
+    "temporal_high": "upper end of it",
+    "input_share": "of the terms of word with word; a constant query with a word is one of them",
+    "input_low": "lower end of its interval",
+    "input_high": "upper end of it",
+    "mixed_share": "of the terms of position with word",
+    "mixed_low": "lower end of its interval",
+    "mixed_high": "upper end of it",
+    "residual_share": "of the terms with a residual in them",
+    "residual_low": "lower end of its interval",
+    "residual_high": "upper end of it",
+    "position_bias_share": "of the position bias; the five shares so far sum to one",
+    "position_bias_low": "lower end of its interval",
+    "position_bias_high": "upper end of it",
+    "temporal_split_share": "of the temporal part if half of each term of two parts goes to either",
+    "temporal_split_low": "lower end of its interval",
+    "temporal_split_high": "upper end of it",
+    "input_split_share": "of the input part, likewise",
+    "input_split_low": "lower end of its interval",
+    "input_split_high": "upper end of it",
+    "residual_split_share": "of the residual part; the three split shares and that of the bias sum to one",
+    "residual_split_low": "lower end of its interval",
+    "residual_split_high": "upper end of it",
+    "constant_input_share": "of a constant query with a word, which the papers count as mixed",
+    "temporal_rebuilds": "1 − total variation between attention from temporal terms alone and the full one",
+    "input_rebuilds": "likewise from input terms alone",
+    "no_residual_rebuilds": "likewise from all terms without a residual",
+    "uniform": "likewise from no term, which is uniform attention",
+    "typicality": "mean over the samples that have an average of their size",
+    "typicality_coverage": "share of the samples that have one",
+    "near_typicality": "mean typicality with averages of the nearest sizes",
+    "near_coverage": "share of the samples that have such an average",
+    "typicality_beyond": "share of the samples that are longer than averages are kept of",
+    "on_ignored": "mean attention of the model on ignored positions",
+    "agreement_with_probe": "share of the probed rows that agree with the lexical probe",
+    "agreement_by_chance": "share of the probed rows that would agree by chance",
+    "rows_probed": "number of rows compared with the lexical probe",
+    "spread": "standard deviation of the scores along a row",
+    "rows": "number of rows of attention that the shares are of",
+    "rows_left_out": "number of rows with one position to choose from",
+    "rows_unseen": "number of rows without shares: their word, or all they might see, was not fitted on",
 }
 
 
@@ -177,29 +228,11 @@ def _with_rows_unseen(rows: list[dict], judgement: JudgedSums) -> list[dict]:
 
 
 def head_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
-    """Return a row for each head, by kind, layer and head.
+    """Return a row for each head, with the columns of :data:`HEAD_COLUMNS` except for ``rows_unseen``.
 
-    Columns:
-        * ``temporal_share`` and ``input_share``: covariance shares of the terms of position with position
-          and of word with word. Where there is a constant part, a constant query with a position is temporal
-          and one with a word is input; ``constant_input_share`` says how much of the input share that is, for
-          the papers count it as mixed.
-        * ``mixed_share``: that of position with word. ``residual_share``: that of the terms with a residual
-          in them. With ``position_bias_share`` all five sum to one.
-        * ``temporal_split_share`` and the like: what each part has if half of each term of two parts goes to
-          either, see :mod:`~attnlib.analysis.part_shares`. With the position bias the three sum to one.
-        * ``…_low`` and ``…_high``: the ends of the interval of 95 %, see
-          :meth:`~attnlib.analysis.judge.HeadSums.share`; NaN where nothing was ``held_out`` of the fit.
-        * ``temporal_rebuilds`` and the like: 1 − total variation between the attention that only these terms
-          build and the full one, beside ``uniform`` for none of them.
-        * ``spread``: the standard deviation of the scores along a row.
-        * ``typicality``, and ``typicality_coverage``, the share of samples that have one; ``near_typicality``
-          joins the nearest sizes, and is of nearly all, ``near_coverage``; ``typicality_beyond`` is the share
-          of samples longer than averages are kept of.
-        * ``agreement_with_probe`` and ``agreement_by_chance``, both of ``rows_probed`` rows.
-        * ``rows``: how many rows of attention went into the shares; ``rows_left_out`` have one position to
-          choose from. :func:`results` counts ``rows_unseen`` as well, which have no shares because their
-          word, or those that they might see, were not fitted on.
+    Args:
+        judgement: sums of the second pass.
+        held_out: whether the two passes read different samples; if not, shares have no intervals.
     """
     n_fitted_samples = _n_fitted_samples(judgement, held_out=held_out)
     rows = []
@@ -215,32 +248,28 @@ def head_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
 
 def _rebuilt_attention(shares: TermShares) -> dict[str, float]:
     """Return the columns that say how near attention from some terms is to the full one."""
-    return {
-        "temporal_rebuilds": shares.similarity["temporal only"],
-        "input_rebuilds": shares.similarity["input only"],
-        "no_residual_rebuilds": shares.similarity["no residual"],
-        "uniform": shares.similarity["uniform"],
-    }
+    columns = {rebuilt_column(subset): shares.similarity[subset] for subset in REBUILT}
+    return columns | {"uniform": shares.similarity["uniform"]}
 
 
 def _typicality(sums: HeadSums) -> dict[str, float]:
     """Return the columns of typicality, and the shares of samples and rows that it is of."""
     return {
-        "typicality": sums.mean("typicality", "covered"),
-        "typicality_coverage": sums.mean("covered", "samples"),
-        "near_typicality": sums.mean("near_typicality", "near"),
-        "near_coverage": sums.mean("near", "samples"),
-        "typicality_beyond": sums.mean("beyond", "samples"),
-        "on_ignored": sums.mean("on_ignored", "rows"),
+        "typicality": sums.typicality,
+        "typicality_coverage": sums.typicality_coverage,
+        "near_typicality": sums.near_typicality,
+        "near_coverage": sums.near_coverage,
+        "typicality_beyond": sums.typicality_beyond,
+        "on_ignored": sums.on_ignored,
     }
 
 
 def _agreement(sums: HeadSums) -> dict[str, int | float]:
     """Return the columns of the agreement with the lexical probe."""
     return {
-        "agreement_with_probe": sums.mean("agrees", "probed"),
-        "agreement_by_chance": sums.mean("by_chance", "probed"),
-        "rows_probed": sums.count("probed"),
+        "agreement_with_probe": sums.agreement_with_probe,
+        "agreement_by_chance": sums.agreement_by_chance,
+        "rows_probed": sums.attention.probed,
     }
 
 
@@ -256,14 +285,13 @@ def _shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the columns of the share of each part, with its interval."""
     columns = {}
     for part in PARTS:
-        name = part.replace(" ", "_")
         terms = terms_of(sums.term_names, part)
         interval = ShareInterval(0.0, 0.0, 0.0)
         if terms:
             interval = sums.share(terms, n_fitted_samples=n_fitted_samples)
-        columns[f"{name}_share"] = interval.share
-        columns[f"{name}_low"] = interval.low
-        columns[f"{name}_high"] = interval.high
+        columns[share_column(part)] = interval.share
+        columns[share_column(part, "low")] = interval.low
+        columns[share_column(part, "high")] = interval.high
     return columns
 
 
@@ -273,9 +301,9 @@ def _split_shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     for part in PART_NAMES:
         weights = weights_of(sums.term_names, part, "split")
         interval = sums.share(weights, n_fitted_samples=n_fitted_samples)
-        columns[f"{part}_split_share"] = interval.share
-        columns[f"{part}_split_low"] = interval.low
-        columns[f"{part}_split_high"] = interval.high
+        columns[share_column(part, split=True)] = interval.share
+        columns[share_column(part, "low", split=True)] = interval.low
+        columns[share_column(part, "high", split=True)] = interval.high
     return columns
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,6 +18,7 @@ from attnlib.errors import check_known
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
+ShareEnd = Literal["share", "low", "high"]
 CONSTANT = "constant"
 POSITION_BIAS = "position bias"
 NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
@@ -83,6 +85,38 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
     for term in terms:
         named[f"without {term}"] = all_terms - {term}
     return named
+
+
+# columns of a head's row ------------------------------------------------------------------------------------
+
+
+def share_column(part: str, end: ShareEnd = "share", *, split: bool = False) -> str:
+    """Return the column of a head's row that has the share of a part, or an end of its interval.
+
+    Args:
+        part: one of :data:`PARTS`.
+        end: "share", or "low" and "high" for the ends of its interval.
+        split: for the split share instead, of one of `PART_NAMES`.
+
+    Example:
+        >>> share_column("position bias"), share_column("temporal", "low", split=True)
+        ('position_bias_share', 'temporal_split_low')
+    """
+    name = part.replace(" ", "_")
+    if split:
+        name += "_split"
+    return f"{name}_{end}"
+
+
+def rebuilt_column(subset: str) -> str:
+    """Return the column of a head's row that says how well a subset of :data:`REBUILT` rebuilds attention.
+
+    Example:
+        >>> rebuilt_column("temporal only"), rebuilt_column("no residual")
+        ('temporal_rebuilds', 'no_residual_rebuilds')
+    """
+    name = subset.removesuffix(" only").replace(" ", "_")
+    return f"{name}_rebuilds"
 
 
 # products ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.results import HEAD_COLUMNS
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.stream import STAGES
 from attnlib.errors import CorruptFile
@@ -75,6 +76,7 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
         return replace(one, attentions=tuple(layers))
 
     found = analyse(Stream(trace, range(5)))
+    assert all(list(row) == list(HEAD_COLUMNS) for row in found.heads)
     places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
     assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
     assert list(found.samples[0].attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]

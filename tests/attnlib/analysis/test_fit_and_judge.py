@@ -214,7 +214,7 @@ def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not
                     alpha, beta = attention[sample, row][seen], toy.probe(one)[sample, row][seen]
                     found.append((float(agreement(alpha, beta)), float(chance_agreement(beta))))
         own = judgement.heads["cross.0", head]
-        means = own.mean("agrees", "probed"), own.mean("by_chance", "probed")
+        means = own.agreement_with_probe, own.agreement_by_chance
         assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
         assert means[0] != means[1]
     for probe in (toy.probe, None):
