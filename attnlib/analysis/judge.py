@@ -452,16 +452,28 @@ class HeadSums:
         """Return the covariance share of the given terms together, and its interval.
 
         Samples are independent of each other, the entries of one sample are not. With e_i what these terms
-        explain of sample i and v_i what all terms explain of it, the share S = Σe / Σv has to first order the
-        variance Σ (e_i − S v_i)² / (Σv)², that of a ratio (Cochran, *Sampling Techniques*, 1977, section
-        6.4), and the bias −Σ (e_i − S v_i) v_i / (Σv)², which is removed from the middle of the interval. As
-        samples have unequal weights, they are as good as m = (Σv)² / Σv² samples of equal weight: the
-        variance is divided by (1 − 1/m)², as the jackknife does, and quantiles are those of Student's
-        distribution with m − 1 degrees of freedom. The error of the fit adds to the variance: means of n_f
-        samples, applied to n others, are off by as much as n/n_f of the variance of those. That is too little
-        for a share near zero where words keep to their positions, as in texts: the fit can hardly distinguish
-        the two there, its errors affect all scores of a word, and samples in which the share is small do not
-        reveal it.
+        explain of sample i and v_i what all terms explain of it, the interval follows in six steps:
+
+        1. The share is the ratio S = Σe / Σv.
+        2. Samples have unequal weights; m = (Σv)² / Σv² samples of equal weight would vary as much. This is
+           at most the number n of samples with a row to explain, also after rounding. Below m = 2 there is no
+           interval.
+        3. To first order sample i moves the share by u_i = (e_i − S v_i) / Σv (Cochran, *Sampling
+           Techniques*, 1977, section 6.4). A ratio has a bias, −Σ u_i v_i / Σv · m / (m − 1); without it the
+           share is the middle of the interval.
+        4. The variance over samples is Σ u_i² / (1 − 1/m)², as with the jackknife.
+        5. The error of the fit adds n / n_f of that variance, since means of n_f samples are applied to n
+           others.
+        6. Half of the width is the 97.5 % quantile of Student's distribution with m − 1 degrees of freedom,
+           times the square root of both variances together.
+
+        Step 5 adds too little for a share near zero where words keep to their positions, as in texts: the fit
+        can hardly distinguish the two there, its errors affect all scores of a word, and samples in which the
+        share is small do not reveal it.
+
+        Aggregates over heads and comparisons of two analyses take blocks of samples for samples, see
+        :mod:`~attnlib.analysis.block_ratios`. One head needs no blocks: the products of what its terms
+        explain of each sample, summed over samples, give steps 2 to 4 exactly.
 
         Args:
             terms: names of terms, or the weight of each term by its name.
@@ -472,18 +484,24 @@ class HeadSums:
         total = float(sums.total()[self.place])  # Σv
         if math.isnan(total):
             return ShareInterval(math.nan, math.nan, math.nan)
-        chosen = self._weights(terms)  # (terms,)
-        explained = float(chosen @ sums.explained[self.place].sum(1))  # Σe
-        share = explained / total
+        # 1. the share
+        weights = self._weights(terms)  # (terms,)
+        explained = float(weights @ sums.explained[self.place].sum(1))  # Σe
+        share = explained / total  # S
+        # 2. the number of samples of equal weight
         moments = sums.moments[self.place] / total**2  # (terms, terms)
         equal_samples = min(1 / float(moments.sum()), sums.samples)  # m
         if equal_samples < 2:
             return ShareInterval(share, math.nan, math.nan)
-        deviation = chosen - share  # (terms,); its product with what terms explain of i is e_i − S v_i
+        # 3. the middle of the interval
+        deviation = weights - share  # (terms,); its product with what terms explain of i is e_i − S v_i
         bias = -float((deviation @ moments).sum()) * equal_samples / (equal_samples - 1)
         middle = share - bias
+        # 4. the variance over samples
         variance = max(float(deviation @ moments @ deviation), 0.0) / (1 - 1 / equal_samples) ** 2
+        # 5. the variance of the fit
         variance_of_fit = variance * sums.samples / n_fitted_samples
+        # 6. the ends of the interval
         half_width = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
         return ShareInterval(share, middle - half_width, middle + half_width)
 

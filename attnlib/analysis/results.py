@@ -102,8 +102,9 @@ TERM_COLUMNS = {
 }
 
 
-#: the columns of a row of ``Analysis.heads``; shares are covariance shares of groups of terms, and the ends of
-#: their intervals of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`, are NaN where nothing was held out
+#: the columns of a row of ``Analysis.heads``; shares are covariance shares of groups of terms, and the ends
+#: of their intervals of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`, are NaN where nothing was
+#: held out of the fit
 HEAD_COLUMNS = {
     "kind": "of the attention: cross, encoder_self or decoder_self",
     "layer": "of the attention, from 0",
