@@ -15,7 +15,7 @@ _SPACE = "▁"
 
 @dataclass(frozen=True)
 class _Leftover:
-    """What a tool leaves in every text that it made, and how to take it back.
+    """Traces of a tool in every text that it made, and how to take them back.
 
     Attributes:
         name: in words, for the lines that have it.

@@ -194,7 +194,7 @@ class Stream(Generic[Batch]):
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which batches of a corpus are held out of the fit and judged: the last of every few batches in a row.
+    """Choice of the batches that are held out of the fit and judged: the last of every few in a row.
 
     Attributes:
         every: hold out and judge every N-th batch; 1 holds out none, and all are fitted and judged.
