@@ -95,7 +95,7 @@ def former_object(module: str, replacements: Mapping[str, Any], name: str) -> An
     """Return what replaces a former name of a module; raise AttributeError for other names.
 
     Args:
-        module: name of the module that had it.
+        module: name of the module of the former name.
         replacements: by their former names.
         name: of the attribute.
 

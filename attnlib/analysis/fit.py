@@ -40,6 +40,14 @@ class Fit(PassSums):
         self.components: dict[str, Components] = {}
         self.averages: dict[str, AverageAttention] = {}
 
+    @property
+    def leaves_out_unseen(self) -> bool:
+        """True if shares leave out words and positions that were not fitted on, as with least squares.
+
+        With means they count: what is unknown of a state is its residual.
+        """
+        return self.method != "means"
+
     def settings(self) -> dict[str, Any]:
         """Return the chosen heads and the method; sums of others cannot be merged."""
         return {"heads": self.heads, "method": self.method}

@@ -43,7 +43,7 @@ from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, Means
+from attnlib.decomposition.components import PART_NAMES, PlaceComponents
 from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.streaming import StreamingSums
@@ -185,7 +185,7 @@ class _ReplaceableSide(ShowsShapes):
         cls,
         linear: LinearMap,
         states: Float[Tensor, "samples length width"],
-        means: Means,
+        place_components: PlaceComponents,
         *,
         rotation: Rotation | None,
         donors: Donors,
@@ -196,15 +196,15 @@ class _ReplaceableSide(ShowsShapes):
         Args:
             linear: the projection.
             states: of the side.
-            means: the components at the places of these states.
+            place_components: the components at the places of these states.
             rotation: by position; None without one.
             donors: where new parts come from.
             scale: that the projection is multiplied with.
         """
         projected = linear(states).transpose(1, 2)  # (samples, length, heads, head_width)
-        temporal = linear(means.temporal[None]).transpose(1, 2)  # (1, length, heads, head_width)
-        words = linear.without_bias(means.input).transpose(0, 1)  # (words, heads, head_width)
-        inputs = words[means.word]  # (samples, length, heads, head_width)
+        temporal = linear(place_components.temporal[None]).transpose(1, 2)  # (1, length, heads, head_width)
+        words = linear.without_bias(place_components.input).transpose(0, 1)  # (words, heads, head_width)
+        inputs = words[place_components.word]  # (samples, length, heads, head_width)
         parts = {
             "temporal": temporal.expand_as(projected),
             "input": inputs,
@@ -313,15 +313,21 @@ class InterventionSums(StreamingSums):
 
 
 def donors_of(
-    trace: Trace, means: Mapping[str, Means], whole: Bool[Tensor, " batch"], *, method: str, seed: int
+    trace: Trace,
+    place_components: Mapping[str, PlaceComponents],
+    whole: Bool[Tensor, " batch"],
+    *,
+    leaves_out_unseen: bool,
+    seed: int,
 ) -> dict[str, Donors]:
     """Draw for both sides of a batch where parts come from; all attentions of the batch share them.
 
     Args:
         trace: of the batch.
-        means: components at the places of the whole samples, by name of the states.
+        place_components: components at the places of the whole samples, by name of the states.
         whole: True for samples that have a counted position on both sides.
-        method: of the components; with least squares, places that the fit has not seen provide no part.
+        leaves_out_unseen: whether places that the fit has not seen provide no part, see
+            :attr:`~attnlib.analysis.fit.Fit.leaves_out_unseen`.
         seed: of the draws.
 
     Returns:
@@ -334,8 +340,8 @@ def donors_of(
         if side in donors:
             continue
         mask = trace.counted(side)[whole]
-        if method != "means":
-            mask = mask & means[site].known
+        if leaves_out_unseen:
+            mask = mask & place_components[site].known
         donors[side] = Donors.drawn(mask, order, draw)
     return donors
 
@@ -344,7 +350,7 @@ def add_interventions(
     sums: InterventionSums,
     head_terms: AttentionTerms,
     *,
-    means: Mapping[str, Means],
+    place_components: Mapping[str, PlaceComponents],
     whole: Bool[Tensor, " batch"],
     donors: tuple[Donors, Donors],
 ) -> None:
@@ -353,7 +359,7 @@ def add_interventions(
     Args:
         sums: of this attention; changed in place.
         head_terms: the attention and the terms of its heads.
-        means: components at the places of the whole samples, by name of the states.
+        place_components: components at the places of the whole samples, by name of the states.
         whole: True for samples that have a counted position on both sides.
         donors: of the side of the queries and of the side of the keys.
     """
@@ -364,7 +370,7 @@ def add_interventions(
     query = _ReplaceableSide.of(
         query_map,
         attention.query_inputs[whole],
-        means[attention.query_site],
+        place_components[attention.query_site],
         rotation=attention.query_rotation,
         donors=query_donors,
         scale=attention.scale,
@@ -372,7 +378,7 @@ def add_interventions(
     keys = _ReplaceableSide.of(
         key_map,
         attention.key_inputs[whole],
-        means[attention.key_site],
+        place_components[attention.key_site],
         rotation=attention.key_rotation,
         donors=key_donors,
     )

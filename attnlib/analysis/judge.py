@@ -28,7 +28,7 @@ from attnlib.analysis.terms import (
     subsets,
     terms_of,
 )
-from attnlib.decomposition.components import PART_NAMES, Means
+from attnlib.decomposition.components import PART_NAMES, PlaceComponents
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.deprecated import former_object
@@ -126,35 +126,40 @@ class JudgedSums(PassSums):
         keys = sample_keys(trace)[whole].cpu()  # (samples,)
         blocks = block_of(keys)  # (samples,)
         self.keys.index_add_(0, blocks, keys)
-        means = means_of_pass(self.fit, trace, whole)
-        self._count_places(trace, whole, means)
+        place_components = place_components_of(self.fit, trace, whole)
+        self._count_places(trace, whole, place_components)
         donors = None
         if self.interventions and len(keys) > 1:  # a sample alone has nothing to exchange with
             seed = int(keys.sum()) & _LARGEST_SEED  # the same sentences in a batch: the same draws
-            donors = donors_of(trace, means, whole, method=self.fit.method, seed=seed)
-        for head_terms in attention_terms(self.fit, trace, whole=whole, means=means):
+            leaves_out_unseen = self.fit.leaves_out_unseen
+            donors = donors_of(trace, place_components, whole, leaves_out_unseen=leaves_out_unseen, seed=seed)
+        for head_terms in attention_terms(self.fit, trace, whole=whole, place_components=place_components):
             sums = self._sums_of(head_terms)
             sums.term_sums.update(head_terms.terms, head_terms.known_pairs, blocks)
             sums.add_typicality(self.fit.averages[head_terms.attention.name], head_terms, trace, whole=whole)
             sums.add_ignored(head_terms, trace, whole)
             if donors is not None:
-                self._intervene(head_terms, trace, means=means, whole=whole, donors=donors)
+                self._intervene(
+                    head_terms, trace, place_components=place_components, whole=whole, donors=donors
+                )
             if probe is not None and head_terms.attention.kind == "cross":
                 sums.add_agreement(head_terms, trace, probe)
         return self
 
-    def _count_places(self, trace: Trace, whole: Bool[Tensor, " batch"], means: dict[str, Means]) -> None:
+    def _count_places(
+        self, trace: Trace, whole: Bool[Tensor, " batch"], place_components: dict[str, PlaceComponents]
+    ) -> None:
         """Count the places of all states that projections read, and those that the fit has not seen."""
         for site, (side, _) in trace.sites().items():
             counts = self.seen.setdefault(site, SeenCounts())
-            counts.update(trace.counted(side)[whole], means[site])
+            counts.update(trace.counted(side)[whole], place_components[site])
 
     def _intervene(
         self,
         head_terms: AttentionTerms,
         trace: Trace,
         *,
-        means: dict[str, Means],
+        place_components: dict[str, PlaceComponents],
         whole: Bool[Tensor, " batch"],
         donors: dict[str, Donors],
     ) -> None:
@@ -162,7 +167,7 @@ class JudgedSums(PassSums):
         query_side, key_side = trace.sides(head_terms.attention.kind)
         sums = self.moved.setdefault(head_terms.attention.name, InterventionSums(head_terms.heads))
         of_sides = (donors[query_side], donors[key_side])
-        add_interventions(sums, head_terms, means=means, whole=whole, donors=of_sides)
+        add_interventions(sums, head_terms, place_components=place_components, whole=whole, donors=of_sides)
 
     def _sums_of(self, head_terms: AttentionTerms) -> "AttentionSums":
         name = head_terms.attention.name
@@ -171,21 +176,21 @@ class JudgedSums(PassSums):
         return self.attentions[name]
 
 
-def means_of_pass(fit: Fit, trace: Trace, whole: Bool[Tensor, " batch"]) -> dict[str, Means]:
+def place_components_of(fit: Fit, trace: Trace, whole: Bool[Tensor, " batch"]) -> dict[str, PlaceComponents]:
     """Return the components at the places of the whole samples, by name of the states.
 
     Raises:
         BadInput: states that the fit has no components of.
     """
-    means = {}
+    place_components = {}
     for site, (side, states) in trace.sites().items():
         if site not in fit.components:
             fitted_sites = ", ".join(fit.components) or "none"
             raise BadInput(f"no components of {site}; the fit has those of {fitted_sites}")
         tokens = trace.tokens(side)  # (batch, length)
         mask = trace.counted(side)  # (batch, length)
-        means[site] = fit.components[site].means(states[whole], tokens[whole], mask[whole])
-    return means
+        place_components[site] = fit.components[site].at_places(states[whole], tokens[whole], mask[whole])
+    return place_components
 
 
 # Identities of samples.
@@ -227,11 +232,11 @@ class SeenCounts(StreamingSums):
         self.unseen_words = 0
         self.unseen_positions = 0
 
-    def update(self, mask: Bool[Tensor, "samples length"], means: Means) -> None:
+    def update(self, mask: Bool[Tensor, "samples length"], place_components: PlaceComponents) -> None:
         """Add a batch."""
         self.valid += int(mask.sum())
-        self.unseen_words += means.unseen_tokens
-        self.unseen_positions += means.unseen_positions
+        self.unseen_words += place_components.unseen_tokens
+        self.unseen_positions += place_components.unseen_positions
 
 
 class AttentionSums(StreamingSums):

@@ -10,7 +10,7 @@ from torch import Tensor
 from attnlib.analysis.counted import chosen_heads, whole_samples
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head, attention_rank
-from attnlib.analysis.judge import means_of_pass
+from attnlib.analysis.judge import place_components_of
 from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, AttentionTerms, attention_terms, subsets
 from attnlib.arrays import ShowsShapes
@@ -86,9 +86,9 @@ class HeadMaps(ShowsShapes):
 def head_maps(fit: Fit, trace: Trace) -> dict[Head, HeadMaps]:
     """Return the attention and the terms of every head, by attention and head."""
     whole = whole_samples(trace)
-    means = means_of_pass(fit, trace, whole)
+    place_components = place_components_of(fit, trace, whole)
     maps_of_head = {}
-    for head_terms in attention_terms(fit, trace, whole=whole, means=means):
+    for head_terms in attention_terms(fit, trace, whole=whole, place_components=place_components):
         for place, head in enumerate(head_terms.heads):
             maps_of_head[Head(head_terms.attention.name, head)] = _maps_at(head_terms, place)
     return maps_of_head

@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, Means
+from attnlib.decomposition.components import PART_NAMES, PlaceComponents
 from attnlib.decomposition.terms import PAIRS
 from attnlib.errors import check_known
 from attnlib.linear_map import LinearMap, Rotation
@@ -161,7 +161,7 @@ class AttentionTerms:
 
 
 def attention_terms(
-    fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
+    fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], place_components: dict[str, PlaceComponents]
 ) -> Iterator[AttentionTerms]:
     """Yield the terms of every attention of a trace.
 
@@ -169,15 +169,15 @@ def attention_terms(
         fit: sums of the first pass; its heads are analysed.
         trace: of a batch.
         whole: True for samples that have a counted position on both sides.
-        means: the components at the places of these samples, by name of the states.
+        place_components: the components at the places of these samples, by name of the states.
     """
     for attention in trace.attentions:
         heads = chosen_heads(attention, fit.heads)
-        query, key = means[attention.query_site], means[attention.key_site]
+        query, key = place_components[attention.query_site], place_components[attention.key_site]
         weights, allowed = counted_attention(trace, attention, heads)
         allowed = allowed[whole]  # (samples, target, source)
         known_pairs = allowed
-        if fit.method != "means":
+        if fit.leaves_out_unseen:
             known_pairs = allowed & query.known[:, :, None] & key.known[:, None, :]
         products = _Products.of(attention, heads, query=query, key=key, method=fit.method)
         yield AttentionTerms(
@@ -221,7 +221,7 @@ class _ProjectedSide(ShowsShapes):
     def of(
         cls,
         linear: LinearMap,
-        means: Means,
+        place_components: PlaceComponents,
         *,
         parts: tuple[str, ...],
         constant_is_temporal: bool,
@@ -229,7 +229,8 @@ class _ProjectedSide(ShowsShapes):
         scale: float = 1.0,
     ) -> "_ProjectedSide":
         """Project the tables of components, all in one product, then rotate and scale what has positions."""
-        tables = [means.centre[None], means.temporal - means.centre, means.input]
+        centre = place_components.centre  # (width,)
+        tables = [centre[None], place_components.temporal - centre, place_components.input]
         sizes = [len(table) for table in tables]
         projected = linear.without_bias(torch.cat(tables))  # (heads, 1 + length + words, head_width)
         centre, temporal, words = projected.split(sizes, 1)
@@ -246,7 +247,7 @@ class _ProjectedSide(ShowsShapes):
             constant=constant * scale,
             temporal=temporal * scale,
             words=words,
-            word=means.word,
+            word=place_components.word,
             rotation=rotation,
             scale=scale,
         )
@@ -285,7 +286,13 @@ class _Products:
 
     @classmethod
     def of(
-        cls, attention: Attention, heads: list[int], *, query: Means, key: Means, method: str
+        cls,
+        attention: Attention,
+        heads: list[int],
+        *,
+        query: PlaceComponents,
+        key: PlaceComponents,
+        method: str,
     ) -> "_Products":
         """Project the components of both sides.
 
