@@ -663,7 +663,16 @@ class Components:
         )
 
     def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> PlaceComponents:
-        """Return :meth:`at_places`, the replacement of this name."""
+        """Return :meth:`at_places`, the replacement of this name.
+
+        Args:
+            states: (batch, length, width), floating-point.
+            tokens: (batch, length), integers.
+            mask: True at valid positions.
+
+        Returns:
+            components by position and by distinct token.
+        """
         message = "Components.means is deprecated: it is Components.at_places"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.at_places(states, tokens, mask)
