@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # read by editors and type checkers alone
     from attnlib.adapters import text_batches as text_batches
     from attnlib.alignment import Alignments as Alignments
     from attnlib.analysis import Analysis as Analysis
+    from attnlib.analysis import HoldOut as HoldOut
     from attnlib.analysis import Shard as Shard
     from attnlib.analysis import Stream as Stream
     from attnlib.decomposition.components import Components as Components
@@ -66,6 +67,7 @@ _PUBLIC = {  # each public name and the module that it is imported from; the sam
     "Analysis": "attnlib.analysis",
     "Checkpoint": "attnlib.report",
     "Comparison": "attnlib.report",
+    "HoldOut": "attnlib.analysis",
     "ParallelText": "attnlib.report",
     "Shard": "attnlib.analysis",
     "Stream": "attnlib.analysis",

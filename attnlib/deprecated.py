@@ -1,6 +1,7 @@
 """Names of earlier releases, which warn and name their replacements; the next release removes them."""
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Bool, Int
@@ -88,6 +89,24 @@ def former_trace(module: str, former: tuple[str, ...], name: str) -> type[Trace]
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     _warn(f"{module}.{name} is deprecated: every network returns an attnlib.Trace")
     return Trace
+
+
+def former_object(module: str, replacements: Mapping[str, Any], name: str) -> Any:
+    """Return what replaces a former name of a module; raise AttributeError for other names.
+
+    Args:
+        module: name of the module of the former name.
+        replacements: by their former names.
+        name: of the attribute.
+
+    Returns:
+        the function or class under its present name.
+    """
+    if name not in replacements:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    replacement = replacements[name]
+    _warn(f"{module}.{name} is deprecated: it is {replacement.__module__}.{replacement.__name__}")
+    return replacement
 
 
 def _warn(message: str) -> None:

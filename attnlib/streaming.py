@@ -17,6 +17,7 @@ class StreamingSums:
     Attributes:
         SUMS: names of the attributes that are summed: numbers, tensors, counters, sets, dataclasses with
             ``+``, other streaming sums, and dictionaries of these by name.
+        SAVED_AS: the key of a sum in a saved state, by its name, where the key is another.
 
     A subclass defines ``settings``, the arguments that make empty sums of its kind, and, if it sums a
     dictionary of streaming sums, ``empty_entry``.
@@ -40,6 +41,7 @@ class StreamingSums:
     """
 
     SUMS: ClassVar[tuple[str, ...]] = ()
+    SAVED_AS: ClassVar[dict[str, str]] = {}
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments that make empty sums of this kind; sums of others cannot be merged."""
@@ -81,7 +83,7 @@ class StreamingSums:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all sums, as tensors and as values that JSON can hold."""
-        return {name: _state_of(getattr(self, name)) for name in self.SUMS}
+        return {self._key(name): _state_of(getattr(self, name)) for name in self.SUMS}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """Replace all sums by those that :meth:`state_dict` returned, and return these sums.
@@ -90,8 +92,12 @@ class StreamingSums:
             state: of sums with the same settings.
         """
         for name in self.SUMS:
-            setattr(self, name, self._loaded(name, state[name]))
+            setattr(self, name, self._loaded(name, state[self._key(name)]))
         return self
+
+    def _key(self, name: str) -> str:
+        """Return the key of a sum in a saved state."""
+        return self.SAVED_AS.get(name, name)
 
     def _loaded(self, name: str, state: Any) -> Any:
         value = getattr(self, name)

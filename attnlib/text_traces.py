@@ -1,4 +1,4 @@
-"""Traces that tools of machine translation leave in a text, and how to take them back.
+"""Leftovers of tools of machine translation in a text, and how to take them back.
 
 Texts that were prepared for training come cut into pieces (``lei@@ sur@@ ely``) or with characters written
 as entities (``we &apos;re``). A word rule, or a tokenizer of plain text, takes both for words.
@@ -14,17 +14,17 @@ _SPACE = "▁"
 
 
 @dataclass(frozen=True)
-class _Trace:
-    """A trace that a tool leaves in every text that it made, and how to take it back.
+class _Leftover:
+    """Traces of a tool in every text that it made, and how to take them back.
 
     Attributes:
-        what: the trace, in words, as many lines have it.
-        sign: matches somewhere in each line that has the trace.
-        undo: returns a line without the trace.
+        name: in words, for the lines that have it.
+        sign: matches somewhere in each line that has the leftover.
+        undo: returns a line without the leftover.
         least: share of the lines that must have it; fewer may be meant as they are.
     """
 
-    what: str
+    name: str
     sign: re.Pattern[str]
     undo: Callable[[str], str]
     least: float = 0.01
@@ -49,25 +49,25 @@ def _joined_spaces(line: str) -> str:
     return " ".join(line.replace(" ", "").replace(_SPACE, " ").split())
 
 
-_TRACES = (
-    _Trace("pieces of BPE (@@)", _BPE, partial(_BPE.sub, "")),
-    _Trace("pieces of WordPiece (##)", _WORDPIECE, partial(_WORDPIECE.sub, "")),
-    _Trace("pieces of SentencePiece (▁)", re.compile("(?:^| )▁"), _joined_spaces, least=0.5),
-    _Trace("joiners of OpenNMT (￭)", _JOINER, partial(_JOINER.sub, "")),
-    _Trace("hyphens of Moses (@-@)", _MOSES, partial(_MOSES.sub, r"\1")),
-    _Trace("entities such as &apos;", _ENTITY, _read_entities, least=0.0),
+_LEFTOVERS = (
+    _Leftover("pieces of BPE (@@)", _BPE, partial(_BPE.sub, "")),
+    _Leftover("pieces of WordPiece (##)", _WORDPIECE, partial(_WORDPIECE.sub, "")),
+    _Leftover("pieces of SentencePiece (▁)", re.compile("(?:^| )▁"), _joined_spaces, least=0.5),
+    _Leftover("joiners of OpenNMT (￭)", _JOINER, partial(_JOINER.sub, "")),
+    _Leftover("hyphens of Moses (@-@)", _MOSES, partial(_MOSES.sub, r"\1")),
+    _Leftover("entities such as &apos;", _ENTITY, _read_entities, least=0.0),
 )
 
 
 def undone(lines: Sequence[str]) -> tuple[list[str], dict[str, int]]:
-    """Remove the traces of tools of machine translation from a text, and count the lines with them.
+    """Remove the leftovers of tools of machine translation from a text, and count the lines with them.
 
     Args:
         lines: of one side of a text.
 
     Returns:
-        The lines without the traces, and how many lines have each trace, by its name in words; a trace that
-        was found in none is left out.
+        The lines without leftovers, and how many lines have each of them, by its name in words; one that was
+        found in no line is left out.
 
     Example:
         >>> lines, counts = undone(["we &apos;re lei@@ sur@@ ely"])
@@ -78,10 +78,10 @@ def undone(lines: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     """
     result = list(lines)
     counts = {}
-    for trace in _TRACES:
-        marked = [place for place, line in enumerate(result) if trace.sign.search(line)]
-        if marked and len(marked) >= trace.least * len(result):
-            counts[trace.what] = len(marked)
-            for place in marked:
-                result[place] = trace.undo(result[place])
+    for leftover in _LEFTOVERS:
+        marked = [number for number, line in enumerate(result) if leftover.sign.search(line)]
+        if marked and len(marked) >= leftover.least * len(result):
+            counts[leftover.name] = len(marked)
+            for number in marked:
+                result[number] = leftover.undo(result[number])
     return result, counts

@@ -19,7 +19,7 @@ import typer
 
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.passes import fit_part
-from attnlib.analysis.stream import Shard, Stream
+from attnlib.analysis.stream import HoldOut, Shard, Stream
 from attnlib.linear_map import compared_as_they_are
 from attnlib.report.resume import PartialSums, merged_fit
 from attnlib.trace import Attention, Trace
@@ -84,7 +84,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
     clock = time.process_time()
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
     keep = PartialSums(Path(folder), {"tokens": tokens, "width": width})
-    counted = valid(fit_part(stream, part, keep=keep, progress=progress))
+    counted = valid(fit_part(stream, part, method="means", keep=keep, progress=progress))
     taken = time.process_time() - clock
     return taken, counted, ", ".join([*peaks, f"{peak()} MB at end"])
 
@@ -99,12 +99,14 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
         total = counted = 0
         for shard in range(shards):
             with ProcessPoolExecutor(1, get_context("spawn")) as process:  # whose memory is nobody else's
-                own = process.submit(run_shard, folder, tokens, width, Shard(shard, shards, 1))
+                own = process.submit(run_shard, folder, tokens, width, Shard(shard, shards, HoldOut(every=1)))
                 taken, found, peaks = own.result()
             total, counted = total + taken, counted + found
             print(f"  shard {shard}: {taken:.1f} s of processor time; {peaks}", flush=True)
         clock = time.process_time()
-        fit = merged_fit(PartialSums(Path(folder), {"tokens": tokens, "width": width}), Shard(0, shards, 1))
+        fit = merged_fit(
+            PartialSums(Path(folder), {"tokens": tokens, "width": width}), Shard(0, shards, HoldOut(every=1))
+        )
         total += time.process_time() - clock
         assert valid(fit) == counted
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import torch
 
 from attnlib.analysis.block_ratios import MEASURES, Ratios, ratios_of
-from attnlib.analysis.fit import Head
+from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.errors import BadInput, check_known
 from attnlib.trace import KINDS
 
@@ -66,7 +66,7 @@ def aggregate_rows(
     if not blocks:
         raise BadInput("this analysis has no blocks of sentences to aggregate: make it again with analyse")
     rows = []
-    for group, heads in sorted(_groups(blocks, by).items(), key=_kind_and_layer):
+    for group, heads in sorted(_groups(blocks, by).items(), key=_group_rank):
         n_even = sum(even[head] for head in heads)
         chosen = heads
         if weigh == "heads":
@@ -85,14 +85,15 @@ def aggregate_rows(
 def _groups(heads: Iterable[Head], by: By) -> dict[Group, list[Head]]:
     """Return the heads of each group; a group of several layers has None for its layer."""
     groups: dict[Group, list[Head]] = defaultdict(list)
-    for name, head in heads:
-        kind, layer = name.split(".")
-        group = (kind, int(layer) if by == "layer" else None)
-        groups[group].append((name, head))
+    for head in heads:
+        attention, _ = head
+        kind, layer = kind_and_layer(attention)
+        group = (kind, layer if by == "layer" else None)
+        groups[group].append(head)
     return groups
 
 
-def _kind_and_layer(item: tuple[Group, list[Head]]) -> tuple[int, int]:
+def _group_rank(item: tuple[Group, list[Head]]) -> tuple[int, int]:
     (kind, layer), _ = item
     return KINDS.index(kind), -1 if layer is None else layer
 

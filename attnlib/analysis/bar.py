@@ -10,12 +10,12 @@ TITLES = {"fit": "components", "judge": "shares"}
 
 
 @contextmanager
-def followed(stream: Stream, part: Shard, *, progress: Progress | bool | None) -> Iterator[Progress | None]:
+def followed(stream: Stream, shard: Shard, *, progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Yield the function to call after each batch with the stage and the batches read, or None.
 
     Args:
         stream: batches of the corpus, which may know how many they are.
-        part: the batches that are read.
+        shard: the batches that are read.
         progress: a function, which is yielded as it is; True for a function that moves a bar; None or False
             for nothing.
     """
@@ -27,15 +27,15 @@ def followed(stream: Stream, part: Shard, *, progress: Progress | bool | None) -
 
         def follow(stage: str, n_read: int) -> None:
             if stage not in stages:
-                n_batches = n_batches_of(stream, part, stage)
+                n_batches = n_batches_of(stream, shard, stage)
                 stages[stage] = follower.stage(stage, title=TITLES[stage], n_batches=n_batches)
             stages[stage](n_read)
 
         yield follow
 
 
-def n_batches_of(stream: Stream, part: Shard, stage: str) -> int | None:
+def n_batches_of(stream: Stream, shard: Shard, stage: str) -> int | None:
     """Return how many batches a stage reads; None if the length of the corpus is unknown."""
     if stream.n_batches is None:
         return None
-    return sum(part.is_of(stage, number) for number in range(stream.n_batches))
+    return sum(shard.is_of(stage, number) for number in range(stream.n_batches))

@@ -1,9 +1,22 @@
 """Ratios of sums over sentences, and how far they would move with other sentences.
 
-Sentences fall into blocks by their words. With e_k and v_k the sums of block k, that block moves the ratio
-S = Σe / Σv by u_k = (e_k − S v_k) / Σv to first order (Cochran, *Sampling Techniques*, 1977, section 6.4).
-Blocks have unequal weights; m = (Σv)² / Σv² blocks of equal weight would have the same variance. The bias of
-a ratio is removed, and the moves are divided by 1 − 1/m, as the jackknife does.
+Sentences fall into blocks by their words. With e_k and v_k the sums of block k, the steps are those of
+:meth:`~attnlib.analysis.judge.HeadSums.share`, with blocks for samples:
+
+1. The measure is the ratio S = Σe / Σv.
+2. m = (Σv)² / Σv² blocks of equal weight would vary as much. Below m = 2 there is no interval.
+3. To first order block k moves the ratio by u_k = (e_k − S v_k) / Σv. The ratio without its bias,
+   S + Σ u_k v_k / Σv · m / (m − 1), is the middle of the interval.
+4. The moves are divided by 1 − 1/m, as with the jackknife; the variance is the sum of their squares.
+5. The error of the fit multiplies the variance by 1 + n / n_f, see
+   :func:`~attnlib.analysis.results.variance_factor`.
+6. Half of the width is the 97.5 % quantile of Student's distribution with m − 1 degrees of freedom, times the
+   square root of the variance.
+
+Heads of one model see the same sentences, and so may two models; their errors are not independent. The
+variance of a mean over heads, or of a difference, therefore needs the moves of all of them under the same
+units. To keep the moves of every sample would take memory that grows with the corpus; 64 blocks take the same
+memory whatever the corpus, and samples fall into the same blocks in every analysis of a text.
 """
 
 from dataclasses import dataclass
@@ -12,12 +25,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.analysis.judge import BLOCK_COLUMNS, student
-from attnlib.analysis.terms import PARTS, REBUILT
+from attnlib.analysis.judge import BLOCK_COLUMNS, REBUILT_MEASURES, SHARE_MEASURES, SPLIT_MEASURES, student
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
-MEASURES = BLOCK_COLUMNS[:-1]  # columns of a head's row that are ratios of the sums of blocks
+#: columns of a head's row that are ratios of the sums of blocks
+MEASURES = (*SHARE_MEASURES, *SPLIT_MEASURES, *REBUILT_MEASURES)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -62,12 +75,16 @@ def ratios_of(sums: Float[Tensor, "blocks sums"]) -> Ratios:
             f"an analysis with {sums.shape[1]} sums a block; expected {len(BLOCK_COLUMNS)}: it was made "
             "before split shares were kept, so make it again"
         )
-    n_shares = len(MEASURES) - len(REBUILT)
-    explained = sums[:, : len(PARTS)].sum(1, keepdim=True)  # (blocks, 1)
-    rows = sums[:, -1:]  # (blocks, 1)
-    denominators = [explained.expand(-1, n_shares), rows.expand(-1, len(REBUILT))]
-    denominator = torch.cat(denominators, 1)  # v_k of each measure, (blocks, measures)
-    numerator = sums[:, :-1]  # e_k of each measure, (blocks, measures)
+    widths = [len(SHARE_MEASURES), len(SPLIT_MEASURES), len(REBUILT_MEASURES), 1]
+    of_parts, of_split_parts, of_rebuilt, rows = sums.split(widths, dim=1)  # (blocks, columns) each
+    explained = of_parts.sum(1, keepdim=True)  # by all terms, (blocks, 1)
+    denominators = [
+        explained.expand_as(of_parts),
+        explained.expand_as(of_split_parts),
+        rows.expand_as(of_rebuilt),
+    ]
+    numerator = sums[:, : len(MEASURES)]  # e_k, (blocks, measures)
+    denominator = torch.cat(denominators, 1)  # v_k, (blocks, measures)
 
     total = denominator.sum(0)  # Σv, (measures,)
     weight = denominator / total  # (blocks, measures)

@@ -13,14 +13,6 @@ from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
 from attnlib.trace import Attention, Trace
 
-Head = tuple[str, int]  # name of the attention, number of the head
-
-
-def head_of(key: str) -> Head:
-    """Return the head that a key such as ``"cross.0/3"`` names."""
-    attention, _, head = key.rpartition("/")
-    return attention, int(head)
-
 
 class Fit(PassSums):
     """Sums of the first pass.
@@ -39,7 +31,7 @@ class Fit(PassSums):
 
     SUMS = (*PassSums.SUMS, "components", "averages")
 
-    def __init__(self, heads: Collection[int] | None = None, method: Method = "means"):
+    def __init__(self, heads: Collection[int] | None = None, *, method: Method):
         super().__init__()
         if heads is not None and not heads:
             raise BadInput("heads is empty: name at least one, or give None for all of them")
@@ -47,6 +39,14 @@ class Fit(PassSums):
         self.method: Method = method
         self.components: dict[str, Components] = {}
         self.averages: dict[str, AverageAttention] = {}
+
+    @property
+    def leaves_out_unseen(self) -> bool:
+        """True if shares leave out words and positions that were not fitted on, as with least squares.
+
+        With means they count: what is unknown of a state is its residual.
+        """
+        return self.method != "means"
 
     def settings(self) -> dict[str, Any]:
         """Return the chosen heads and the method; sums of others cannot be merged."""

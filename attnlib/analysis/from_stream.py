@@ -8,7 +8,7 @@ from typing import Any
 from warnings import warn
 
 from attnlib.adapters.modules import described, weights_digest
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
 from attnlib.analysis.samples import samples_of
@@ -75,7 +75,7 @@ def analyse_stream(
     probed_stream = stream.with_working_probe(stream.first())
     if probed_stream is not stream:
         warn(f"no lexical probe: {probed_stream.no_probe}", stacklevel=3)
-    judgement, part = both_passes(
+    judgement, shard = both_passes(
         probed_stream,
         every,
         keep=keep,
@@ -84,27 +84,27 @@ def analyse_stream(
         heads=heads,
         method=method,
     )
-    return analysis_of(probed_stream, judgement, part, about=about)
+    return analysis_of(probed_stream, judgement, shard, about=about)
 
 
 def analysis_of(
-    stream: Stream, judgement: HeldOutSums, part: Shard, *, about: dict[str, str] | None = None
+    stream: Stream, judgement: JudgedSums, shard: Shard, *, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return the analysis that follows from the sums of both passes, with its provenance and judged samples.
 
     Args:
         stream: batches of the corpus and the model that read them.
         judgement: sums of the second pass, which hold those of the first.
-        part: the batches that were read.
+        shard: the batches that were read.
         about: what a report says of model and corpus, by title.
     """
     fit = judgement.fit
-    made = _made_by(stream, judgement, part)
+    made = _made_by(stream, judgement, shard)
     if stream.model is not None and "model" not in made["sha256"]:
         about = {"Model": described(stream.model)} | (about or {})
         made["sha256"] = made["sha256"] | {"model": weights_digest(stream.model)}
-    analysis = results(fit, judgement, held_out=part.every > 1, about=about)
-    first_batch = stream.first("judge", part)
+    analysis = results(fit, judgement, held_out=not shard.hold_out.is_empty, about=about)
+    first_batch = stream.first("judge", shard)
     if first_batch is None:
         return replace(analysis, made=made)
     trace = stream.trace(first_batch).validated()
@@ -116,7 +116,7 @@ def analysis_of(
     )
 
 
-def _made_by(stream: Stream, judgement: HeldOutSums, part: Shard) -> dict[str, dict]:
+def _made_by(stream: Stream, judgement: JudgedSums, shard: Shard) -> dict[str, dict]:
     """Return options, checksums and versions, by group; those of the stream come last."""
     fit = judgement.fit
     heads = None
@@ -125,7 +125,7 @@ def _made_by(stream: Stream, judgement: HeldOutSums, part: Shard) -> dict[str, d
     options: dict[str, Any] = {
         "heads": heads,
         "method": fit.method,
-        "every": part.every,
+        "every": shard.hold_out.every,
         "probed": stream.probed,
     }
     by_group = {"options": {}, "sha256": {}} | stream.made()

@@ -39,10 +39,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, Means
+from attnlib.decomposition.components import PART_NAMES, PlaceComponents
 from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.streaming import StreamingSums
@@ -184,7 +185,7 @@ class _ReplaceableSide(ShowsShapes):
         cls,
         linear: LinearMap,
         states: Float[Tensor, "samples length width"],
-        means: Means,
+        place_components: PlaceComponents,
         *,
         rotation: Rotation | None,
         donors: Donors,
@@ -195,15 +196,15 @@ class _ReplaceableSide(ShowsShapes):
         Args:
             linear: the projection.
             states: of the side.
-            means: the components at the places of these states.
+            place_components: the components at the places of these states.
             rotation: by position; None without one.
             donors: where new parts come from.
             scale: that the projection is multiplied with.
         """
         projected = linear(states).transpose(1, 2)  # (samples, length, heads, head_width)
-        temporal = linear(means.temporal[None]).transpose(1, 2)  # (1, length, heads, head_width)
-        words = linear.without_bias(means.input).transpose(0, 1)  # (words, heads, head_width)
-        inputs = words[means.word]  # (samples, length, heads, head_width)
+        temporal = linear(place_components.temporal[None]).transpose(1, 2)  # (1, length, heads, head_width)
+        words = linear.without_bias(place_components.input).transpose(0, 1)  # (words, heads, head_width)
+        inputs = words[place_components.word]  # (samples, length, heads, head_width)
         parts = {
             "temporal": temporal.expand_as(projected),
             "input": inputs,
@@ -312,15 +313,21 @@ class InterventionSums(StreamingSums):
 
 
 def donors_of(
-    trace: Trace, means: Mapping[str, Means], whole: Bool[Tensor, " batch"], *, method: str, seed: int
+    trace: Trace,
+    place_components: Mapping[str, PlaceComponents],
+    whole: Bool[Tensor, " batch"],
+    *,
+    leaves_out_unseen: bool,
+    seed: int,
 ) -> dict[str, Donors]:
     """Draw for both sides of a batch where parts come from; all attentions of the batch share them.
 
     Args:
         trace: of the batch.
-        means: components at the places of the whole samples, by name of the states.
+        place_components: components at the places of the whole samples, by name of the states.
         whole: True for samples that have a counted position on both sides.
-        method: of the components; with least squares, places that the fit has not seen provide no part.
+        leaves_out_unseen: whether places that the fit has not seen provide no part, see
+            :attr:`~attnlib.analysis.fit.Fit.leaves_out_unseen`.
         seed: of the draws.
 
     Returns:
@@ -333,17 +340,17 @@ def donors_of(
         if side in donors:
             continue
         mask = trace.counted(side)[whole]
-        if method != "means":
-            mask = mask & means[site].known
+        if leaves_out_unseen:
+            mask = mask & place_components[site].known
         donors[side] = Donors.drawn(mask, order, draw)
     return donors
 
 
 def add_interventions(
     sums: InterventionSums,
-    batch: AttentionTerms,
+    head_terms: AttentionTerms,
     *,
-    means: Mapping[str, Means],
+    place_components: Mapping[str, PlaceComponents],
     whole: Bool[Tensor, " batch"],
     donors: tuple[Donors, Donors],
 ) -> None:
@@ -351,19 +358,19 @@ def add_interventions(
 
     Args:
         sums: of this attention; changed in place.
-        batch: the attention and its terms.
-        means: components at the places of the whole samples, by name of the states.
+        head_terms: the attention and the terms of its heads.
+        place_components: components at the places of the whole samples, by name of the states.
         whole: True for samples that have a counted position on both sides.
         donors: of the side of the queries and of the side of the keys.
     """
-    attention = batch.attention
+    attention = head_terms.attention
     query_donors, key_donors = donors
-    query_map = attention.query_map.of_heads(batch.heads)
-    key_map = attention.key_map.of_heads(batch.heads)
+    query_map = attention.query_map.of_heads(head_terms.heads)
+    key_map = attention.key_map.of_heads(head_terms.heads)
     query = _ReplaceableSide.of(
         query_map,
         attention.query_inputs[whole],
-        means[attention.query_site],
+        place_components[attention.query_site],
         rotation=attention.query_rotation,
         donors=query_donors,
         scale=attention.scale,
@@ -371,15 +378,15 @@ def add_interventions(
     keys = _ReplaceableSide.of(
         key_map,
         attention.key_inputs[whole],
-        means[attention.key_site],
+        place_components[attention.key_site],
         rotation=attention.key_rotation,
         donors=key_donors,
     )
     bias = attention.position_bias
     if bias is not None:
         of_batch = bias.expand(len(whole), -1, -1, -1)  # (batch, heads, target, source)
-        bias = of_batch[whole][:, batch.heads]
-    sums.update(query, keys, batch.fitted, bias=bias)
+        bias = of_batch[whole][:, head_terms.heads]
+    sums.update(query, keys, head_terms.known_pairs, bias=bias)
 
 
 # -- rows of the results --
@@ -393,8 +400,8 @@ def intervention_rows(sums: Mapping[str, InterventionSums]) -> list[dict]:
     """
     rows = []
     for name, attention_sums in sums.items():
-        kind, layer = name.split(".")
-        columns = {"kind": kind, "layer": int(layer), "rows": attention_sums.rows}
+        kind, layer = kind_and_layer(name)
+        columns = {"kind": kind, "layer": layer, "rows": attention_sums.rows}
         for effect in attention_sums.effects():
             row = columns | effect
             rows.append({column: row[column] for column in INTERVENTION_COLUMNS})
@@ -435,27 +442,25 @@ def attributions(terms: Collection[Mapping[str, Any]], part: str, side: FactorSi
 
 
 def calibration_rows(
-    terms: Iterable[Mapping[str, Any]],
-    effects: Iterable[Mapping[str, Any]],
-    even: Collection[tuple[str, int, int]] = (),
+    terms: Iterable[Mapping[str, Any]], effects: Iterable[Mapping[str, Any]], even: Collection[Head] = ()
 ) -> list[dict]:
     """Return the rank correlation over heads between each attribution and the effect of each intervention.
 
     Args:
         terms: rows of the terms of all heads.
         effects: rows of :func:`intervention_rows`.
-        even: kind, layer and number of the heads that attend almost uniformly, which are left out: their
+        even: the heads that attend almost uniformly, which are left out: their
             scores hardly vary, so that their shares are noise.
 
     Returns:
         rows with the columns of :data:`CALIBRATION_COLUMNS`.
     """
-    terms_of_head: dict[tuple, list] = defaultdict(list)
+    terms_of_head: dict[Head, list] = defaultdict(list)
     for row in terms:
-        terms_of_head[_head(row)].append(row)
+        terms_of_head[Head.of_row(row)].append(row)
     points: dict[_Comparison, list[tuple[float, float]]] = defaultdict(list)
     for row in effects:
-        head = _head(row)
+        head = Head.of_row(row)
         if row["part"] == STATE or head in even:
             continue
         values = attributions(terms_of_head[head], row["part"], row["side"])
@@ -494,10 +499,6 @@ class _Comparison(NamedTuple):
             (*PART_NAMES, EVERY_PART).index(self.part),
             ATTRIBUTIONS.index(self.attribution),
         )
-
-
-def _head(row: Mapping[str, Any]) -> tuple[str, int, int]:
-    return row["kind"], row["layer"], row["head"]
 
 
 def spearman(pairs: Float[np.ndarray, "points 2"]) -> float:

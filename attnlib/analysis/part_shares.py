@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
 
@@ -153,19 +154,19 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
     Returns:
         rows in the order of the heads and of `PART_NAMES`.
     """
-    covariance: dict[tuple, dict[str, float]] = defaultdict(dict)  # by head and term
-    mean_absolute: dict[tuple, dict[str, float]] = defaultdict(dict)
+    covariance: dict[Head, dict[str, float]] = defaultdict(dict)  # by head and term
+    mean_absolute: dict[Head, dict[str, float]] = defaultdict(dict)
     for row in terms:
-        head = (row["kind"], row["layer"], row["head"])
+        head = Head.of_row(row)
         covariance[head][row["term"]] = row["covariance_share"]
         mean_absolute[head][row["term"]] = row["mean_absolute_share"]
     rows = []
     for row in heads:
-        head = (row["kind"], row["layer"], row["head"])
+        head = Head.of_row(row)
         if head not in covariance:
             continue
         for part in PART_NAMES:
-            values = {"kind": row["kind"], "layer": row["layer"], "head": row["head"], "part": part}
+            values = head.columns | {"part": part}
             values |= readings_of(covariance[head], mean_absolute[head], part)
             values["split_low"] = row.get(f"{part}_split_low", math.nan)
             values["split_high"] = row.get(f"{part}_split_high", math.nan)

@@ -4,7 +4,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from attnlib.analysis.counted import whole_samples
-from attnlib.analysis.stream import Losses
+from attnlib.analysis.stream import CorpusGaps
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
@@ -23,7 +23,7 @@ class PassSums(StreamingSums):
 
     def __init__(self) -> None:
         self.samples = 0
-        self.losses = Losses()
+        self.losses = CorpusGaps()
         self.unchecked: frozenset[str] = frozenset()
         self.no_probe: frozenset[str] = frozenset()
 

@@ -4,17 +4,18 @@ import time
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attnlib.analysis.bar import followed
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import SCORED
-from attnlib.analysis.stream import STAGES, Shard, Stream
+from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.progress import Progress
 
-Sums = TypeVar("Sums", Fit, HeldOutSums)  # of the first or of the second pass
+Sums = TypeVar("Sums", Fit, JudgedSums)  # of the first or of the second pass
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,104 +61,110 @@ def both_passes(
     stream: Stream,
     every: int = 5,
     *,
+    method: Method,
+    heads: Collection[int] | None = None,
     keep: Keeper | None = None,
     progress: Progress | bool | None = None,
     interventions: bool = False,
-    **fitted: Any,
-) -> tuple[HeldOutSums, Shard]:
+) -> tuple[JudgedSums, Shard]:
     """Fit on most of a corpus and judge the rest; fit and judge all of it if the rest would be empty.
 
     Args:
         stream: batches of the corpus and the model that reads them.
         every: hold out and judge every N-th batch.
+        method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
+        heads: numbers of the heads to analyse in every attention; all by default.
         keep: saves the sums of both passes while they are running.
         progress: True for a bar, or a function, see :func:`~attnlib.analysis.from_stream.analyse_stream`.
-        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
-        fitted: ``heads`` and ``method``, as :func:`fit_part`.
+        interventions: as :class:`~attnlib.analysis.judge.JudgedSums`.
 
     Returns:
-        The sums of the second pass, which have those of the first, and the part of the corpus they are of.
+        The sums of the second pass, which have those of the first, and the shard that they are of: the whole
+        corpus, with the batches that were held out.
     """
-    held_out = Shard(every=every)
-    options = fitted | {"interventions": interventions, "progress": progress}
-    judgement = _fit_and_judge(stream, held_out, keep=keep, **options)
+    with_hold_out = Shard(hold_out=HoldOut(every))
+    fit_and_judge = partial(
+        _fit_and_judge, stream, method=method, heads=heads, progress=progress, interventions=interventions
+    )
+    judgement = fit_and_judge(with_hold_out, keep=keep)
     if judgement.samples:
-        return judgement, held_out
-    everything = Shard(every=1)
-    return _fit_and_judge(stream, everything, keep=None, **options), everything
+        return judgement, with_hold_out
+    everything = Shard(hold_out=HoldOut(every=1))
+    return fit_and_judge(everything, keep=None), everything
 
 
 def _fit_and_judge(
     stream: Stream,
-    part: Shard,
+    shard: Shard,
     *,
-    interventions: bool,
+    method: Method,
+    heads: Collection[int] | None,
     keep: Keeper | None,
     progress: Progress | bool | None,
-    **fitted: Any,
-) -> HeldOutSums:
+    interventions: bool,
+) -> JudgedSums:
     held = nullcontext()
     if keep is not None:
-        held = keep.held([(stage, part) for stage in STAGES])
-    with held, followed(stream, part, progress=progress) as follow:
-        fit = fit_part(stream, part, keep=keep, progress=follow, **fitted)
-        return judge_part(stream, fit, part, interventions=interventions, keep=keep, progress=follow)
+        held = keep.held([(stage, shard) for stage in STAGES])
+    with held, followed(stream, shard, progress=progress) as follow:
+        fit = fit_part(stream, shard, method=method, heads=heads, keep=keep, progress=follow)
+        return judge_part(stream, fit, shard, interventions=interventions, keep=keep, progress=follow)
 
 
 def fit_part(
     stream: Stream,
-    part: Shard | None = None,
+    shard: Shard | None = None,
     *,
+    method: Method,
     heads: Collection[int] | None = None,
-    method: Method = "means",
     keep: Keeper | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Sum the first pass over a part of a corpus; an interrupted pass is continued.
+    """Sum the first pass over a shard of a corpus; an interrupted pass is continued.
 
     Args:
         stream: batches of the corpus and the model that reads them.
-        part: the batches to read, all by default.
-        heads: numbers of the heads to analyse in every attention; all by default.
+        shard: the batches to read, all by default.
         method: of the components, see :class:`~attnlib.analysis.fit.Fit`.
+        heads: numbers of the heads to analyse in every attention; all by default.
         keep: saves the sums while the pass is running.
         progress: called after each batch with the stage and the number of batches read.
     """
-    sums = Fit(heads, method)
-    return _pass_over(stream, sums, "fit", part=part or Shard(), keep=keep, progress=progress)
+    sums = Fit(heads, method=method)
+    return _pass_over(stream, sums, "fit", shard=shard or Shard(), keep=keep, progress=progress)
 
 
 def judge_part(
     stream: Stream,
     fit: Fit,
-    part: Shard | None = None,
+    shard: Shard | None = None,
     *,
     interventions: bool = False,
     keep: Keeper | None = None,
     progress: Progress | None = None,
-) -> HeldOutSums:
-    """Sum the second pass over a part of a corpus; an interrupted pass is continued.
+) -> JudgedSums:
+    """Sum the second pass over a shard of a corpus; an interrupted pass is continued.
 
     Args:
         stream: batches of the corpus and the model that reads them.
-        fit: sums of the first pass over all parts.
-        part: the batches to read, all by default.
-        interventions: as :class:`~attnlib.analysis.judge.HeldOutSums`.
+        fit: sums of the first pass over all shards.
+        shard: the batches to read, all by default.
+        interventions: as :class:`~attnlib.analysis.judge.JudgedSums`.
         keep: saves the sums while the pass is running.
         progress: called after each batch with the stage and the number of batches read.
     """
-    sums = HeldOutSums(fit, interventions=interventions)
-    return _pass_over(stream, sums, "judge", part=part or Shard(), keep=keep, progress=progress)
+    sums = JudgedSums(fit, interventions=interventions)
+    return _pass_over(stream, sums, "judge", shard=shard or Shard(), keep=keep, progress=progress)
 
 
 def _pass_over(
-    stream: Stream, sums: Sums, stage: str, *, part: Shard, keep: Keeper | None, progress: Progress | None
+    stream: Stream, sums: Sums, stage: str, *, shard: Shard, keep: Keeper | None, progress: Progress | None
 ) -> Sums:
-    """Add all batches of one part to the sums of one stage, and save them now and then."""
+    """Add all batches of one shard to the sums of one stage, and save them now and then."""
     done = 0  # batches of the stream that are summed already
     saved = None
     if keep is not None:
-        saved = keep.load(stage, part, sums)
+        saved = keep.load(stage, shard, sums)
     if saved is not None:
         sums = saved.sums
         done = saved.done
@@ -167,29 +174,29 @@ def _pass_over(
     n_read = 0
     number = -1
     for number, batch in stream.numbered():
-        if not part.is_of(stage, number):
+        if not shard.is_of(stage, number):
             continue
         n_read += 1
         if number < done:
             continue
-        _add_batch(sums, stream, batch, judged_before=part.judged_before(number))
+        _add_batch(sums, stream, batch, judged_before=shard.judged_before(number))
         if progress:
             progress(stage, n_read)
         if keep is not None and time.monotonic() - last_save > keep.seconds:
-            keep.save(stage, part, SavedPass(sums=sums, done=number + 1, finished=False))
+            keep.save(stage, shard, SavedPass(sums=sums, done=number + 1, finished=False))
             last_save = time.monotonic()
     if keep is not None:
-        keep.save(stage, part, SavedPass(sums=sums, done=number + 1, finished=True))
+        keep.save(stage, shard, SavedPass(sums=sums, done=number + 1, finished=True))
     return sums
 
 
-def _add_batch(sums: Fit | HeldOutSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
+def _add_batch(sums: Fit | JudgedSums, stream: Stream, batch: Any, *, judged_before: int) -> None:
     """Add a batch to the sums of either pass; ``judged_before`` counts batches of the second."""
     trace = stream.trace(batch).validated()
     sums.losses += stream.losses(batch)
     if stream.no_probe:
         sums.no_probe |= {stream.no_probe}
-    if not isinstance(sums, HeldOutSums):
+    if not isinstance(sums, JudgedSums):
         sums.update(trace)
         return
     probe = None

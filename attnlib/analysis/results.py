@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.analysis.fit import Fit, Head
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.interventions import intervention_rows
-from attnlib.analysis.judge import HeadSums, HeldOutSums, SeenCounts, ShareInterval
+from attnlib.analysis.judge import HeadSums, JudgedSums, SeenCounts, ShareInterval
 from attnlib.analysis.learned import has_learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.stream import Losses
-from attnlib.analysis.terms import PARTS, terms_of
+from attnlib.analysis.stream import CorpusGaps
+from attnlib.analysis.terms import PARTS, REBUILT, rebuilt_column, share_column, terms_of
 from attnlib.decomposition.components import PART_NAMES, Method
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
-from attnlib.trace import KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Analysis:
     the same data and shows it as tables, figures and a page.
 
     Attributes:
-        heads: a row for each head of each attention, see :func:`head_rows`.
+        heads: a row for each head of each attention, with the columns of :data:`HEAD_COLUMNS`.
         terms: a row for each term of each head, with the columns of :data:`TERM_COLUMNS`.
         states: a row for each of the states that projections read, see :func:`state_rows`.
         fitted: how many samples the components were fitted on.
@@ -53,7 +53,8 @@ class Analysis:
 
     Example:
         >>> row = {"kind": "cross", "layer": 0, "head": 0, "temporal_share": 0.8}
-        >>> Analysis(heads=[row], terms=[], states=[], fitted=800, judged=200, held_out=True)
+        >>> counts = {"fitted": 800, "judged": 200, "held_out": True}
+        >>> Analysis(heads=[row], terms=[], states=[], **counts, method="least_squares")
         Analysis of 1 heads, fitted on 800 samples, judged on 200
     """
 
@@ -63,12 +64,12 @@ class Analysis:
     fitted: int
     judged: int
     held_out: bool
+    method: Method = field(kw_only=True)
     about: dict[str, str] = field(default_factory=dict)
-    losses: Losses = field(default_factory=Losses)
+    losses: CorpusGaps = field(default_factory=CorpusGaps)
     unchecked: tuple[str, ...] = ()
     no_probe: tuple[str, ...] = ()
     learned: dict[str, int | float] = field(default_factory=dict)
-    method: Method = "means"
     interventions: list[dict] = field(default_factory=list)
     made: dict[str, dict] = field(default_factory=dict)
     blocks: dict[Head, Float[Tensor, "blocks sums"]] = field(default_factory=dict)
@@ -101,6 +102,58 @@ TERM_COLUMNS = {
 }
 
 
+#: the columns of a row of ``Analysis.heads``; shares are covariance shares of groups of terms, and the ends
+#: of their intervals of 95 %, see :meth:`~attnlib.analysis.judge.HeadSums.share`, are NaN where nothing was
+#: held out of the fit
+HEAD_COLUMNS = {
+    "kind": "of the attention: cross, encoder_self or decoder_self",
+    "layer": "of the attention, from 0",
+    "head": "number of the head, from 0",
+    "temporal_share": "of the terms of position with position; a constant with a position is one of them",
+    "temporal_low": "lower end of its interval",
+    "temporal_high": "upper end of it",
+    "input_share": "of the terms of word with word; a constant query with a word is one of them",
+    "input_low": "lower end of its interval",
+    "input_high": "upper end of it",
+    "mixed_share": "of the terms of position with word",
+    "mixed_low": "lower end of its interval",
+    "mixed_high": "upper end of it",
+    "residual_share": "of the terms with a residual in them",
+    "residual_low": "lower end of its interval",
+    "residual_high": "upper end of it",
+    "position_bias_share": "of the position bias; the five shares so far sum to one",
+    "position_bias_low": "lower end of its interval",
+    "position_bias_high": "upper end of it",
+    "temporal_split_share": "of the temporal part if half of each term of two parts goes to either",
+    "temporal_split_low": "lower end of its interval",
+    "temporal_split_high": "upper end of it",
+    "input_split_share": "of the input part, likewise",
+    "input_split_low": "lower end of its interval",
+    "input_split_high": "upper end of it",
+    "residual_split_share": "of the residual part; the three split shares and that of the bias sum to one",
+    "residual_split_low": "lower end of its interval",
+    "residual_split_high": "upper end of it",
+    "constant_input_share": "of a constant query with a word, which the papers count as mixed",
+    "temporal_rebuilds": "1 − total variation between attention from temporal terms alone and the full one",
+    "input_rebuilds": "likewise from input terms alone",
+    "no_residual_rebuilds": "likewise from all terms without a residual",
+    "uniform": "likewise from no term, which is uniform attention",
+    "typicality": "mean over the samples that have an average of their size",
+    "typicality_coverage": "share of the samples that have one",
+    "near_typicality": "mean typicality with averages of the nearest sizes",
+    "near_coverage": "share of the samples that have such an average",
+    "typicality_beyond": "share of the samples that are longer than averages are kept of",
+    "on_ignored": "mean attention of the model on ignored positions",
+    "agreement_with_probe": "share of the probed rows that agree with the lexical probe",
+    "agreement_by_chance": "share of the probed rows that would agree by chance",
+    "rows_probed": "number of rows compared with the lexical probe",
+    "spread": "standard deviation of the scores along a row",
+    "rows": "number of rows of attention that the shares are of",
+    "rows_left_out": "number of rows with one position to choose from",
+    "rows_unseen": "number of rows without shares: their word, or all they might see, was not fitted on",
+}
+
+
 def variance_factor(analysis: Analysis) -> float:
     """Return by what factor the error of the fit enlarges the variance over sentences.
 
@@ -112,7 +165,7 @@ def variance_factor(analysis: Analysis) -> float:
 
 
 def results(
-    fit: Fit, judgement: HeldOutSums, *, held_out: bool, about: dict[str, str] | None = None
+    fit: Fit, judgement: JudgedSums, *, held_out: bool, about: dict[str, str] | None = None
 ) -> Analysis:
     """Return the analysis that follows from the sums of two passes over a corpus.
 
@@ -129,9 +182,9 @@ def results(
     losses = fit.losses
     if held_out:
         losses = losses + judgement.losses
-    moved_names = sorted(judgement.moved, key=_kind_and_layer)
+    moved_names = sorted(judgement.moved, key=attention_rank)
     moved = {name: judgement.moved[name] for name in moved_names}
-    unchecked = sorted(judgement.unchecked, key=_kind_and_layer)
+    unchecked = sorted(judgement.unchecked, key=attention_rank)
     rows = head_rows(judgement, held_out=held_out)
     return Analysis(
         heads=_with_rows_unseen(rows, judgement),
@@ -152,60 +205,41 @@ def results(
     )
 
 
-def _require_something_judged(judgement: HeldOutSums) -> None:
+def _require_something_judged(judgement: JudgedSums) -> None:
     if not judgement.samples:
         raise BadInput(
             "the corpus holds no sample with a counted position on either side: its sentences are empty, or "
             "of special tokens alone (which --ignore-special leaves out)"
         )
-    if not any(sums.terms.rows for sums in judgement.attentions.values()):
+    if not any(sums.term_sums.rows for sums in judgement.attentions.values()):
         raise BadInput(
             "no row of attention has two positions to choose from: every sentence that was judged has one at "
             "most; give longer sentences, or cut them later (--longest)"
         )
 
 
-def _with_rows_unseen(rows: list[dict], judgement: HeldOutSums) -> list[dict]:
+def _with_rows_unseen(rows: list[dict], judgement: JudgedSums) -> list[dict]:
     """Return rows of heads with the number of rows of attention that have no shares."""
     completed = []
     for row in rows:
-        name = f"{row['kind']}.{row['layer']}"
-        n_rows = judgement.attentions[name].rows
+        n_rows = judgement.attentions[Head.of_row(row).attention].rows
         unseen = n_rows - row["rows"] - row["rows_left_out"]
         completed.append(row | {"rows_unseen": unseen})
     return completed
 
 
-def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
-    """Return a row for each head, by kind, layer and head.
+def head_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
+    """Return a row for each head, with the columns of :data:`HEAD_COLUMNS` except for ``rows_unseen``.
 
-    Columns:
-        * ``temporal_share`` and ``input_share``: covariance shares of the terms of position with position
-          and of word with word. Where there is a constant part, a constant query with a position is temporal
-          and one with a word is input; ``constant_input_share`` says how much of the input share that is, for
-          the papers count it as mixed.
-        * ``mixed_share``: that of position with word. ``residual_share``: that of the terms with a residual
-          in them. With ``position_bias_share`` all five sum to one.
-        * ``temporal_split_share`` and the like: what each part has if half of each term of two parts goes to
-          either, see :mod:`~attnlib.analysis.part_shares`. With the position bias the three sum to one.
-        * ``…_low`` and ``…_high``: the ends of the interval of 95 %, see
-          :meth:`~attnlib.analysis.judge.HeadSums.share`; NaN where nothing was ``held_out`` of the fit.
-        * ``temporal_rebuilds`` and the like: 1 − total variation between the attention that only these terms
-          build and the full one, beside ``uniform`` for none of them.
-        * ``spread``: the standard deviation of the scores along a row.
-        * ``typicality``, and ``typicality_coverage``, the share of samples that have one; ``near_typicality``
-          joins the nearest sizes, and is of nearly all, ``near_coverage``; ``typicality_beyond`` is the share
-          of samples longer than averages are kept of.
-        * ``agreement_with_probe`` and ``agreement_by_chance``, both of ``rows_probed`` rows.
-        * ``rows``: how many rows of attention went into the shares; ``rows_left_out`` have one position to
-          choose from. :func:`results` counts ``rows_unseen`` as well, which have no shares because their
-          word, or those that they might see, were not fitted on.
+    Args:
+        judgement: sums of the second pass.
+        held_out: whether the two passes read different samples; if not, shares have no intervals.
     """
-    fitted = _samples_fitted(judgement, held_out=held_out)
+    n_fitted_samples = _n_fitted_samples(judgement, held_out=held_out)
     rows = []
     for head, sums in _heads(judgement):
         shares = sums.shares
-        row = head | _shares(sums, fitted) | _split_shares(sums, fitted)
+        row = head | _shares(sums, n_fitted_samples) | _split_shares(sums, n_fitted_samples)
         row |= {"constant_input_share": shares.covariance.get("constant·input", 0.0)}
         row |= _rebuilt_attention(shares) | _typicality(sums) | _agreement(sums)
         row |= {"spread": shares.spread, "rows": shares.rows, "rows_left_out": shares.rows_left_out}
@@ -215,32 +249,28 @@ def head_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
 
 def _rebuilt_attention(shares: TermShares) -> dict[str, float]:
     """Return the columns that say how near attention from some terms is to the full one."""
-    return {
-        "temporal_rebuilds": shares.similarity["temporal only"],
-        "input_rebuilds": shares.similarity["input only"],
-        "no_residual_rebuilds": shares.similarity["no residual"],
-        "uniform": shares.similarity["uniform"],
-    }
+    columns = {rebuilt_column(subset): shares.similarity[subset] for subset in REBUILT}
+    return columns | {"uniform": shares.similarity["uniform"]}
 
 
 def _typicality(sums: HeadSums) -> dict[str, float]:
     """Return the columns of typicality, and the shares of samples and rows that it is of."""
     return {
-        "typicality": sums.mean("typicality", "covered"),
-        "typicality_coverage": sums.mean("covered", "samples"),
-        "near_typicality": sums.mean("near_typicality", "near"),
-        "near_coverage": sums.mean("near", "samples"),
-        "typicality_beyond": sums.mean("beyond", "samples"),
-        "on_ignored": sums.mean("on_ignored", "rows"),
+        "typicality": sums.typicality,
+        "typicality_coverage": sums.typicality_coverage,
+        "near_typicality": sums.near_typicality,
+        "near_coverage": sums.near_coverage,
+        "typicality_beyond": sums.typicality_beyond,
+        "on_ignored": sums.on_ignored,
     }
 
 
 def _agreement(sums: HeadSums) -> dict[str, int | float]:
     """Return the columns of the agreement with the lexical probe."""
     return {
-        "agreement_with_probe": sums.mean("agrees", "probed"),
-        "agreement_by_chance": sums.mean("by_chance", "probed"),
-        "rows_probed": sums.count("probed"),
+        "agreement_with_probe": sums.agreement_with_probe,
+        "agreement_by_chance": sums.agreement_by_chance,
+        "rows_probed": sums.attention.probed,
     }
 
 
@@ -252,41 +282,40 @@ def is_even(row: dict) -> bool:
     return row["uniform"] >= EVEN
 
 
-def _shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+def _shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the columns of the share of each part, with its interval."""
     columns = {}
     for part in PARTS:
-        name = part.replace(" ", "_")
-        terms = terms_of(sums.terms, part)
+        terms = terms_of(sums.term_names, part)
         interval = ShareInterval(0.0, 0.0, 0.0)
         if terms:
-            interval = sums.share(terms, fitted=fitted)
-        columns[f"{name}_share"] = interval.share
-        columns[f"{name}_low"] = interval.low
-        columns[f"{name}_high"] = interval.high
+            interval = sums.share(terms, n_fitted_samples=n_fitted_samples)
+        columns[share_column(part)] = interval.share
+        columns[share_column(part, "low")] = interval.low
+        columns[share_column(part, "high")] = interval.high
     return columns
 
 
-def _split_shares(sums: HeadSums, fitted: float) -> dict[str, float]:
+def _split_shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the split share of each part, and its interval."""
     columns = {}
     for part in PART_NAMES:
-        weights = weights_of(sums.terms, part, "split")
-        interval = sums.share(weights, fitted=fitted)
-        columns[f"{part}_split_share"] = interval.share
-        columns[f"{part}_split_low"] = interval.low
-        columns[f"{part}_split_high"] = interval.high
+        weights = weights_of(sums.term_names, part, "split")
+        interval = sums.share(weights, n_fitted_samples=n_fitted_samples)
+        columns[share_column(part, split=True)] = interval.share
+        columns[share_column(part, "low", split=True)] = interval.low
+        columns[share_column(part, "high", split=True)] = interval.high
     return columns
 
 
-def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
+def term_rows(judgement: JudgedSums, *, held_out: bool = True) -> list[dict]:
     """Return a row for each term of each head, by :data:`TERM_COLUMNS`; intervals as in :func:`head_rows`."""
-    fitted = _samples_fitted(judgement, held_out=held_out)
+    n_fitted_samples = _n_fitted_samples(judgement, held_out=held_out)
     rows = []
     for head, sums in _heads(judgement):
         shares = sums.shares
-        for term in sums.terms:
-            interval = sums.share({term}, fitted=fitted)
+        for term in sums.term_names:
+            interval = sums.share({term}, n_fitted_samples=n_fitted_samples)
             without_term = f"without {term}"
             row = {
                 "term": term,
@@ -301,7 +330,7 @@ def term_rows(judgement: HeldOutSums, *, held_out: bool = True) -> list[dict]:
     return rows
 
 
-def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
+def state_rows(fit: Fit, judgement: JudgedSums) -> list[dict]:
     """Return a row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
@@ -317,32 +346,22 @@ def state_rows(fit: Fit, judgement: HeldOutSums) -> list[dict]:
                 "fitted": components.occurrences,
                 "judged": counts.valid,
                 "unseen_words": counts.unseen_words / judged_places,
-                "unseen_positions": counts.unseen_places / judged_places,
+                "unseen_positions": counts.unseen_positions / judged_places,
                 "megabytes": components.nbytes / 1e6,
             }
         )
     return rows
 
 
-def _samples_fitted(judgement: HeldOutSums, *, held_out: bool) -> float:
+def _n_fitted_samples(judgement: JudgedSums, *, held_out: bool) -> float:
     """Return how many samples the components were fitted on; NaN if they are the judged ones."""
     if not held_out:
         return math.nan
     return float(judgement.fit.samples)
 
 
-def _heads(judgement: HeldOutSums) -> Iterator[tuple[dict, HeadSums]]:
+def _heads(judgement: JudgedSums) -> Iterator[tuple[dict, HeadSums]]:
     """Yield the columns that name a head, and its sums, by kind, layer and head."""
-    for (name, head), sums in sorted(judgement.heads.items(), key=_kind_layer_and_head):
-        kind, layer = name.split(".")
-        yield {"kind": kind, "layer": int(layer), "head": head}, sums
-
-
-def _kind_layer_and_head(item: tuple[Head, HeadSums]) -> tuple[int, int, int]:
-    (name, head), _ = item
-    return *_kind_and_layer(name), head
-
-
-def _kind_and_layer(name: str) -> tuple[int, int]:
-    kind, layer = name.split(".")
-    return KINDS.index(kind), int(layer)
+    sums_of_head = judgement.heads
+    for head in sorted(sums_of_head, key=lambda head: head.rank):
+        yield head.columns, sums_of_head[head]

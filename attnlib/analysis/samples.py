@@ -8,13 +8,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.analysis.counted import chosen_heads, whole_samples
-from attnlib.analysis.fit import Fit, Head
-from attnlib.analysis.judge import means_of_pass
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.heads import Head, attention_rank
+from attnlib.analysis.judge import place_components_of
 from attnlib.analysis.stream import Stream
 from attnlib.analysis.terms import REBUILT, AttentionTerms, attention_terms, subsets
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
-from attnlib.trace import KINDS, Attention, Trace
+from attnlib.trace import Trace
 
 MOST = 12  # samples that are kept
 LONGEST = 40  # positions of a side that are kept
@@ -85,25 +86,27 @@ class HeadMaps(ShowsShapes):
 def head_maps(fit: Fit, trace: Trace) -> dict[Head, HeadMaps]:
     """Return the attention and the terms of every head, by attention and head."""
     whole = whole_samples(trace)
-    means = means_of_pass(fit, trace, whole)
+    place_components = place_components_of(fit, trace, whole)
     maps_of_head = {}
-    for batch in attention_terms(fit, trace, whole=whole, means=means):
-        for place, head in enumerate(batch.heads):
-            maps_of_head[batch.attention.name, head] = _maps_at(batch, place)
+    for head_terms in attention_terms(fit, trace, whole=whole, place_components=place_components):
+        for place, head in enumerate(head_terms.heads):
+            maps_of_head[Head(head_terms.attention.name, head)] = _maps_at(head_terms, place)
     return maps_of_head
 
 
-def _maps_at(batch: AttentionTerms, place: int) -> HeadMaps:
-    """Return the attention and the terms of one of the heads of a batch."""
-    maps = [batch.weights[place].masked_fill(~batch.allowed, torch.nan)]  # (samples, target, source) each
-    named_subsets = subsets(batch.names)
+def _maps_at(head_terms: AttentionTerms, place: int) -> HeadMaps:
+    """Return the attention and the terms of one of the heads of an attention."""
+    maps = [
+        head_terms.weights[place].masked_fill(~head_terms.allowed, torch.nan)
+    ]  # (samples, target, source) each
+    named_subsets = subsets(head_terms.names)
     for subset in REBUILT:
-        chosen = [name in named_subsets[subset] for name in batch.names]
-        scores = batch.terms[place, chosen].sum(0)  # (samples, target, source)
-        rebuilt = scores.masked_fill(~batch.fitted, -torch.inf).softmax(-1)
-        maps.append(rebuilt.masked_fill(~batch.fitted, torch.nan))
-    terms = batch.terms[place].float().masked_fill(~batch.fitted, torch.nan)
-    return HeadMaps(maps=torch.stack(maps).cpu(), names=batch.names, terms=terms.cpu())
+        chosen = [name in named_subsets[subset] for name in head_terms.names]
+        scores = head_terms.terms[place, chosen].sum(0)  # (samples, target, source)
+        rebuilt = scores.masked_fill(~head_terms.known_pairs, -torch.inf).softmax(-1)
+        maps.append(rebuilt.masked_fill(~head_terms.known_pairs, torch.nan))
+    terms = head_terms.terms[place].float().masked_fill(~head_terms.known_pairs, torch.nan)
+    return HeadMaps(maps=torch.stack(maps).cpu(), names=head_terms.names, terms=terms.cpu())
 
 
 def samples_of(stream: Stream, trace: Trace, fit: Fit, *, most: int = MOST) -> tuple[Sample, ...]:
@@ -122,7 +125,7 @@ def samples_of(stream: Stream, trace: Trace, fit: Fit, *, most: int = MOST) -> t
     entries_of_sample = n_maps * min(longest_kept, longest_here) ** 2
     trace = trace.first(min(most, ENTRIES // entries_of_sample))
 
-    by_kind_and_layer = sorted(trace.attentions, key=_kind_and_layer)
+    by_kind_and_layer = sorted(trace.attentions, key=lambda attention: attention_rank(attention.name))
     trace = replace(trace, attentions=tuple(by_kind_and_layer))
     maps_of_batch = head_maps(fit, trace)
     probe = _probe_of(stream, trace)
@@ -160,9 +163,9 @@ def _cut_sample(
     n_kept = {"source": n_source, "target": n_target}
     sides = {attention.name: trace.sides(attention.kind) for attention in trace.attentions}
     cut_maps = {}
-    for (name, head), maps in maps_of_sample.items():
-        query_side, key_side = sides[name]
-        cut_maps[name, head] = maps.cut(n_kept[query_side], n_kept[key_side])
+    for head, maps in maps_of_sample.items():
+        query_side, key_side = sides[head.attention]
+        cut_maps[head] = maps.cut(n_kept[query_side], n_kept[key_side])
     cut_probe = None
     if probe is not None:
         cut_probe = probe[row, :n_target, :n_source].cpu()
@@ -174,9 +177,5 @@ def _cut_sample(
         probe=cut_probe,
         lengths=(source_length, target_length),
         terms={head: maps.terms for head, maps in cut_maps.items()},
-        term_names={name: maps.names for (name, _), maps in cut_maps.items()},
+        term_names={head.attention: maps.names for head, maps in cut_maps.items()},
     )
-
-
-def _kind_and_layer(attention: Attention) -> tuple[int, int]:
-    return KINDS.index(attention.kind), attention.layer

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnlib.adapters.modules import ModelAdapter
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
+from attnlib.deprecated import former_object
 from attnlib.errors import BadInput
 from attnlib.trace import Trace
 
@@ -22,8 +23,11 @@ STAGES = ("fit", "judge")  # the two passes over a corpus
 
 
 @dataclass(frozen=True)
-class Losses:
+class CorpusGaps:
     """Counts of what a corpus has and its batches lack: samples left out or cut, and unknown pieces.
+
+    They have nothing to do with the loss of a model. Streams, sums, analyses and reports keep them as
+    ``losses``.
 
     Attributes:
         left_out: samples that are in no batch.
@@ -32,7 +36,7 @@ class Losses:
         source_unknown, target_unknown: those of them that are the tokenizer's mark for unknown text.
 
     Example:
-        >>> total = Losses(cut=1, source_pieces=8, source_unknown=2) + Losses(cut=2)
+        >>> total = CorpusGaps(cut=1, source_pieces=8, source_unknown=2) + CorpusGaps(cut=2)
         >>> total.cut, total.unknown
         (3, {'source': 0.25})
     """
@@ -44,11 +48,11 @@ class Losses:
     target_pieces: int = 0
     target_unknown: int = 0
 
-    def __add__(self, other: "Losses") -> "Losses":
+    def __add__(self, other: "CorpusGaps") -> "CorpusGaps":
         totals = {}
         for field in fields(self):
             totals[field.name] = getattr(self, field.name) + getattr(other, field.name)
-        return Losses(**totals)
+        return CorpusGaps(**totals)
 
     @property
     def unknown(self) -> dict[str, float]:
@@ -67,8 +71,8 @@ def _model_of(trace: Callable) -> nn.Module | None:
     return adapter.model if isinstance(adapter, ModelAdapter) else None
 
 
-def _no_losses(_batch: object) -> Losses:
-    return Losses()
+def _no_gaps(_batch: object) -> CorpusGaps:
+    return CorpusGaps()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ class Stream(Generic[Batch]):
     batches: Iterable[Batch] | Callable[[], Iterable[Batch]]
     probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
     probed: int | None = 4
-    losses: Callable[[Batch], Losses] = _no_losses
+    losses: Callable[[Batch], CorpusGaps] = _no_gaps
     no_probe: str = ""
     logits: Callable[[Trace], Float[Tensor, "batch target words"]] | None = None
     n_batches: int | None = None
@@ -182,15 +186,15 @@ class Stream(Generic[Batch]):
             return replace(self, probed=0, no_probe=str(error))
         return self
 
-    def first(self, stage: str = "fit", part: "Shard | None" = None) -> Batch | None:
-        """Return the first batch of a part; None if there is none.
+    def first(self, stage: str = "fit", shard: "Shard | None" = None) -> Batch | None:
+        """Return the first batch that a shard reads at a stage; None if there is none.
 
         Args:
-            stage: "fit" or "judge", whose batches the part has.
-            part: the part; None for the whole corpus, whatever the stage.
+            stage: "fit" or "judge".
+            shard: the shard; None for the whole corpus, whatever the stage.
         """
         for number, batch in self.numbered():
-            if part is None or part.is_of(stage, number):
+            if shard is None or shard.is_of(stage, number):
                 return batch
         return None
 
@@ -201,56 +205,109 @@ class Stream(Generic[Batch]):
 
 
 @dataclass(frozen=True)
-class Shard:
-    """One of the shards among which the batches of a stream are divided.
-
-    Every block of ``every`` batches in a row belongs to one shard, in turn. The last batch of each block is
-    held out of the fit and judged, so which batches are held out does not depend on the number of shards.
+class HoldOut:
+    """Choice of the batches that are held out of the fit and judged: the last of every few in a row.
 
     Attributes:
-        shard: number of this shard, from 0.
-        shards: number of shards.
         every: hold out and judge every N-th batch; 1 holds out none, and all are fitted and judged.
 
     Raises:
-        BadInput: a shard that is not one of the shards, or ``every`` below 1.
+        BadInput: ``every`` is below 1.
 
     Example:
-        >>> second_of_two = Shard(1, 2, every=3)
+        >>> [number for number in range(9) if HoldOut(every=3).holds_out(number)]
+        [2, 5, 8]
+    """
+
+    every: int = 5
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise BadInput(f"every is {self.every}; it must be at least 1")
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no batch is held out, so that all are fitted and judged."""
+        return self.every == 1
+
+    def holds_out(self, number: int) -> bool:
+        """Return True if a batch is held out of the fit.
+
+        Args:
+            number: of the batch, from 0.
+        """
+        return not self.is_empty and number % self.every == self.every - 1
+
+    def is_of(self, stage: str, number: int) -> bool:
+        """Return True if a batch is read at a stage.
+
+        Args:
+            stage: "fit" or "judge".
+            number: of the batch, from 0.
+        """
+        if self.is_empty:
+            return True
+        return self.holds_out(number) == (stage == "judge")
+
+    def block_of(self, number: int) -> int:
+        """Return the number of the block of ``every`` batches in a row that a batch is in.
+
+        A block has one judged batch, its last, so this is also how many batches are judged before it.
+
+        Args:
+            number: of the batch, from 0.
+        """
+        return number // self.every
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of the shards among which the batches of a stream are divided.
+
+    Every block of batches, with the one of them that is held out, belongs to one shard, in turn. So which
+    batches are held out does not depend on the number of shards.
+
+    Attributes:
+        number: of this shard, from 0.
+        of: number of shards.
+        hold_out: which batches are held out of the fit.
+
+    Raises:
+        BadInput: a shard that is not one of the shards.
+
+    Example:
+        >>> second_of_two = Shard(1, of=2, hold_out=HoldOut(every=3))
         >>> [number for number in range(12) if second_of_two.is_of("fit", number)]
         [3, 4, 9, 10]
         >>> [number for number in range(12) if second_of_two.is_of("judge", number)]
         [5, 11]
     """
 
-    shard: int = 0
-    shards: int = 1
-    every: int = 5
+    number: int = 0
+    of: int = 1
+    hold_out: HoldOut = HoldOut()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.shard < self.shards:
-            raise BadInput(f"shard is {self.shard} of {self.shards}; they are counted from 0")
-        if self.every < 1:
-            raise BadInput(f"every is {self.every}; it must be at least 1")
+        if not 0 <= self.number < self.of:
+            raise BadInput(f"shard is {self.number} of {self.of}; they are counted from 0")
+
+    def settings(self) -> dict[str, int]:
+        """Return what saved sums of a shard are of, by the names under which it is saved."""
+        return {"shard": self.number, "shards": self.of, "every": self.hold_out.every}
 
     def all_shards(self) -> "list[Shard]":
         """Return this shard and all others, in order."""
-        return [replace(self, shard=shard) for shard in range(self.shards)]
+        return [replace(self, number=number) for number in range(self.of)]
 
     def is_of(self, stage: str, number: int) -> bool:
-        """Return True if a batch belongs to this shard and to a stage.
+        """Return True if a batch belongs to this shard and is read at a stage.
 
         Args:
             stage: "fit" or "judge".
             number: of the batch, from 0.
         """
-        block = number // self.every
-        if block % self.shards != self.shard:
-            return False
-        if self.every == 1:  # nothing is held out: all batches are of both stages
-            return True
-        is_held_out = number % self.every == self.every - 1
-        return is_held_out == (stage == "judge")
+        block = self.hold_out.block_of(number)
+        return block % self.of == self.number and self.hold_out.is_of(stage, number)
 
     def judged_before(self, number: int) -> int:
         """Return how many batches are judged before a batch, in all shards together.
@@ -258,4 +315,8 @@ class Shard:
         Args:
             number: of the batch, from 0.
         """
-        return number // self.every
+        return self.hold_out.block_of(number)
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Losses": CorpusGaps}, name)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,12 +12,13 @@ from torch import Tensor
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, Means
+from attnlib.decomposition.components import PART_NAMES, PlaceComponents
 from attnlib.decomposition.terms import PAIRS
 from attnlib.errors import check_known
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
+ShareEnd = Literal["share", "low", "high"]
 CONSTANT = "constant"
 POSITION_BIAS = "position bias"
 NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
@@ -85,6 +87,38 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return named
 
 
+# columns of a head's row ------------------------------------------------------------------------------------
+
+
+def share_column(part: str, end: ShareEnd = "share", *, split: bool = False) -> str:
+    """Return the column of a head's row that has the share of a part, or an end of its interval.
+
+    Args:
+        part: one of :data:`PARTS`.
+        end: "share", or "low" and "high" for the ends of its interval.
+        split: for the split share instead, of one of `PART_NAMES`.
+
+    Example:
+        >>> share_column("position bias"), share_column("temporal", "low", split=True)
+        ('position_bias_share', 'temporal_split_low')
+    """
+    name = part.replace(" ", "_")
+    if split:
+        name += "_split"
+    return f"{name}_{end}"
+
+
+def rebuilt_column(subset: str) -> str:
+    """Return the column of a head's row that says how well a subset of :data:`REBUILT` rebuilds attention.
+
+    Example:
+        >>> rebuilt_column("temporal only"), rebuilt_column("no residual")
+        ('temporal_rebuilds', 'no_residual_rebuilds')
+    """
+    name = subset.removesuffix(" only").replace(" ", "_")
+    return f"{name}_rebuilds"
+
+
 # products ---------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +133,7 @@ class AttentionTerms:
         terms: they sum to the scores, up to a constant along each row.
         weights: the attention weights of the model, among the positions that count.
         allowed: True where a query may see a key and both count.
-        fitted: True where, in addition, the components of both sides are known.
+        known_pairs: True where, in addition, the fit knows the components of both sides.
     """
 
     attention: Attention
@@ -108,7 +142,7 @@ class AttentionTerms:
     terms: Float[Tensor, "heads terms samples target source"]
     weights: Float[Tensor, "heads samples target source"]
     allowed: Bool[Tensor, "samples target source"]
-    fitted: Bool[Tensor, "samples target source"]
+    known_pairs: Bool[Tensor, "samples target source"]
 
     def __getitem__(self, parts: tuple[str, str] | str) -> Float[Tensor, "heads samples target source"]:
         """Return a term by the part of the query and that of the key, or by its name.
@@ -127,7 +161,7 @@ class AttentionTerms:
 
 
 def attention_terms(
-    fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], means: dict[str, Means]
+    fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], place_components: dict[str, PlaceComponents]
 ) -> Iterator[AttentionTerms]:
     """Yield the terms of every attention of a trace.
 
@@ -135,16 +169,16 @@ def attention_terms(
         fit: sums of the first pass; its heads are analysed.
         trace: of a batch.
         whole: True for samples that have a counted position on both sides.
-        means: the components at the places of these samples, by name of the states.
+        place_components: the components at the places of these samples, by name of the states.
     """
     for attention in trace.attentions:
         heads = chosen_heads(attention, fit.heads)
-        query, key = means[attention.query_site], means[attention.key_site]
+        query, key = place_components[attention.query_site], place_components[attention.key_site]
         weights, allowed = counted_attention(trace, attention, heads)
         allowed = allowed[whole]  # (samples, target, source)
-        fitted = allowed
-        if fit.method != "means":
-            fitted = allowed & query.known[:, :, None] & key.known[:, None, :]
+        known_pairs = allowed
+        if fit.leaves_out_unseen:
+            known_pairs = allowed & query.known[:, :, None] & key.known[:, None, :]
         products = _Products.of(attention, heads, query=query, key=key, method=fit.method)
         yield AttentionTerms(
             attention=attention,
@@ -153,7 +187,7 @@ def attention_terms(
             terms=products.of_samples(whole),
             weights=weights[:, whole],
             allowed=allowed,
-            fitted=fitted,
+            known_pairs=known_pairs,
         )
 
 
@@ -187,7 +221,7 @@ class _ProjectedSide(ShowsShapes):
     def of(
         cls,
         linear: LinearMap,
-        means: Means,
+        place_components: PlaceComponents,
         *,
         parts: tuple[str, ...],
         constant_is_temporal: bool,
@@ -195,7 +229,8 @@ class _ProjectedSide(ShowsShapes):
         scale: float = 1.0,
     ) -> "_ProjectedSide":
         """Project the tables of components, all in one product, then rotate and scale what has positions."""
-        tables = [means.centre[None], means.temporal - means.centre, means.input]
+        centre = place_components.centre  # (width,)
+        tables = [centre[None], place_components.temporal - centre, place_components.input]
         sizes = [len(table) for table in tables]
         projected = linear.without_bias(torch.cat(tables))  # (heads, 1 + length + words, head_width)
         centre, temporal, words = projected.split(sizes, 1)
@@ -212,7 +247,7 @@ class _ProjectedSide(ShowsShapes):
             constant=constant * scale,
             temporal=temporal * scale,
             words=words,
-            word=means.word,
+            word=place_components.word,
             rotation=rotation,
             scale=scale,
         )
@@ -251,7 +286,13 @@ class _Products:
 
     @classmethod
     def of(
-        cls, attention: Attention, heads: list[int], *, query: Means, key: Means, method: str
+        cls,
+        attention: Attention,
+        heads: list[int],
+        *,
+        query: PlaceComponents,
+        key: PlaceComponents,
+        method: str,
     ) -> "_Products":
         """Project the components of both sides.
 

@@ -12,6 +12,7 @@ two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -108,7 +109,7 @@ class Parts(ShowsShapes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Means(ShowsShapes):
+class PlaceComponents(ShowsShapes):
     """The components of the places of a batch, with one row for each position and each distinct token.
 
     Attributes:
@@ -171,7 +172,8 @@ class Components:
 
     Args:
         width: of the states.
-        method: "means" as in the equations above, or "least_squares", the exact two-way additive fit.
+        method: "means" as in the equations above and in the papers, or "least_squares", the exact two-way
+            additive fit, which analyses of a corpus use by default.
         variance: whether to keep the sum of squares that :meth:`variance_explained` needs, with least
             squares. Every step of the sums is then in float64, which is slower.
         n_tokens: size of the vocabulary. A larger id is an error, and ``input`` has this many rows from the
@@ -627,7 +629,7 @@ class Components:
 
     transform = split  #: the name that scikit-learn has for it
 
-    def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> Means:
+    def at_places(self, states: Tensor, tokens: Tensor, mask: Tensor) -> PlaceComponents:
         """Return the components that :meth:`split` subtracts, without repeating those of a word.
 
         A projection of these rows is cheaper than a projection of every state.
@@ -650,7 +652,7 @@ class Components:
         positions = torch.arange(mask.shape[1], device=device).clamp(max=zero_row)  # (length,)
         token_seen = tables.row_seen[row_of_place]  # (batch, length)
         position_seen = tables.position_seen[positions]  # (length,)
-        return Means(
+        return PlaceComponents(
             centre=self.centre.to(device=device, dtype=dtype),
             temporal=tables.temporal[positions],
             input=tables.input[rows],
@@ -659,6 +661,21 @@ class Components:
             unseen_tokens=int((mask & ~token_seen).sum()),
             unseen_positions=int((mask & ~position_seen).sum()),
         )
+
+    def means(self, states: Tensor, tokens: Tensor, mask: Tensor) -> PlaceComponents:
+        """Return :meth:`at_places`, the replacement of this name.
+
+        Args:
+            states: (batch, length, width), floating-point.
+            tokens: (batch, length), integers.
+            mask: True at valid positions.
+
+        Returns:
+            components by position and by distinct token.
+        """
+        message = "Components.means is deprecated: it is Components.at_places"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.at_places(states, tokens, mask)
 
     def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> Int[np.ndarray, "batch length"]:
         """Return the rows of tokens in the tables; padding and tokens without a row have the last."""

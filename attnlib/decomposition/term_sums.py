@@ -54,7 +54,7 @@ class TermSums(StreamingSums):
     """Streaming sums over the terms of all heads of one attention: constant memory, mergeable.
 
     Args:
-        terms: names of the terms.
+        term_names: names of the terms, or pairs of parts.
         subsets: the terms that attention is rebuilt from, by name of the subset.
         heads: number of heads.
         blocks: number of blocks into which samples fall, to estimate how much samples vary.
@@ -86,17 +86,17 @@ class TermSums(StreamingSums):
 
     def __init__(
         self,
-        terms: Collection[Hashable],
+        term_names: Collection[Hashable],
         subsets: Mapping[str, Collection[Hashable]] | None = None,
         *,
         heads: int = 1,
         blocks: int = 1,
     ):
-        self.terms = tuple(terms)
+        self.term_names = tuple(term_names)
         self.subsets = {name: frozenset(subset) for name, subset in (subsets or {}).items()}
         self.heads = heads
         self.blocks = blocks
-        n_terms, n_subsets = len(self.terms), len(self.subsets)
+        n_terms, n_subsets = len(self.term_names), len(self.subsets)
         self.absolute = torch.zeros(heads, n_terms, dtype=torch.float64)
         self.squares = torch.zeros(heads, n_terms, dtype=torch.float64)
         self.explained = torch.zeros(heads, n_terms, blocks, dtype=torch.float64)
@@ -107,11 +107,16 @@ class TermSums(StreamingSums):
         self.entries = 0
         self.rows_left_out = 0
         self.samples = 0
-        self._weights = _weights(self.terms, self.subsets)
+        self._weights = _weights(self.term_names, self.subsets)
 
     def settings(self) -> dict[str, Any]:
         """Return names of terms and subsets, and sizes; sums of others cannot be merged."""
-        return {"terms": self.terms, "subsets": self.subsets, "heads": self.heads, "blocks": self.blocks}
+        return {
+            "term_names": self.term_names,
+            "subsets": self.subsets,
+            "heads": self.heads,
+            "blocks": self.blocks,
+        }
 
     @property
     def rows(self) -> int:
@@ -153,10 +158,10 @@ class TermSums(StreamingSums):
         return self
 
     def _require_shapes(self, terms: Tensor, allowed: Tensor) -> None:
-        if allowed.dim() != 3 or terms.shape != (self.heads, len(self.terms), *allowed.shape):
+        if allowed.dim() != 3 or terms.shape != (self.heads, len(self.term_names), *allowed.shape):
             raise BadInput(
                 f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
-                f"({self.heads}, {len(self.terms)}, batch, target, source) and the last three again"
+                f"({self.heads}, {len(self.term_names)}, batch, target, source) and the last three again"
             )
 
     def _groups_of_heads(self, entries: int) -> Iterator[slice]:
@@ -165,7 +170,7 @@ class TermSums(StreamingSums):
         Args:
             entries: number of entries of one term of one head.
         """
-        at_once = max(1, _ENTRIES_AT_ONCE // (len(self.terms) * entries))
+        at_once = max(1, _ENTRIES_AT_ONCE // (len(self.term_names) * entries))
         for start in range(0, self.heads, at_once):
             yield slice(start, start + at_once)
 
@@ -224,8 +229,8 @@ class TermSums(StreamingSums):
     def result(self, head: int = 0) -> TermShares:
         """Return the results of one head, by name."""
         return TermShares(
-            mean_absolute=_named(self.terms, self.mean_absolute_shares()[head]),
-            covariance=_named(self.terms, self.covariance_shares()[head]),
+            mean_absolute=_named(self.term_names, self.mean_absolute_shares()[head]),
+            covariance=_named(self.term_names, self.covariance_shares()[head]),
             similarity=_named(self.subsets, self.similarities()[head]),
             agreement=_named(self.subsets, self.agreements()[head]),
             spread=float(self.spreads()[head]),

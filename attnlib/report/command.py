@@ -19,7 +19,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.passes import fit_part, judge_part
 from attnlib.analysis.results import Analysis
-from attnlib.analysis.stream import STAGES, Shard, Stream
+from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.files import locked
@@ -223,7 +223,7 @@ def _parts(options: AnalyseOptions) -> list[_Part]:
 
 
 def _shard(options: AnalyseOptions, shard: int = 0) -> Shard:
-    return Shard(shard, options.shards, options.every)
+    return Shard(shard, options.shards, HoldOut(options.every))
 
 
 def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Console) -> _Job:
@@ -236,7 +236,8 @@ def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Conso
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     elif batch is not None and options.device == "cpu":
-        seconds = choose_threads(lambda: Fit(options.heads, _method(options)).update(stream.trace(batch)))
+        empty = Fit(options.heads, method=_method(options))
+        seconds = choose_threads(lambda: empty.empty().update(stream.trace(batch)))
         timings = ", ".join(f"{time:.2g} s a batch with {count}" for count, time in seconds.items())
         line = f"threads: {torch.get_num_threads()}"
         if timings:
@@ -271,8 +272,8 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
     """Run a stage over a shard, with a bar."""
     n_batches = sum(shard.is_of(stage, number) for number in range(job.n_batches))
     title = PASSES[stage]
-    if shard.shards > 1:
-        title += f", shard {shard.shard} of {shard.shards}"
+    if shard.of > 1:
+        title += f", shard {shard.number} of {shard.of}"
     with following(progress=True, console=console) as follower:
         after_batch = follower.stage(stage, title=title, n_batches=n_batches)
 
@@ -356,9 +357,9 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
 
 def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:
     """Yield the batches of a whole corpus that the second pass judges."""
-    whole = Shard(every=every)
+    hold_out = HoldOut(every)
     for number, batch in stream.numbered():
-        if whole.is_of("judge", number):
+        if hold_out.is_of("judge", number):
             yield batch
 
 

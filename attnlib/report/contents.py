@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import calibration_rows
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
@@ -108,7 +109,7 @@ def calibration_of(analysis: Analysis) -> list[dict]:
         >>> calibration_of(analyse(zoo.load("reordering").stream(batch_size=64)))
         []
     """
-    even = {(row["kind"], row["layer"], row["head"]) for row in analysis.heads if is_even(row)}
+    even = {Head.of_row(row) for row in analysis.heads if is_even(row)}
     return calibration_rows(analysis.terms, analysis.interventions, even)
 
 

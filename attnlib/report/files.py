@@ -14,11 +14,11 @@ from typing import Any
 from safetensors import safe_open
 from torch import Tensor
 
-from attnlib.analysis.fit import head_of
+from attnlib.analysis.heads import Head
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.passes import Keeper
 from attnlib.analysis.results import Analysis
-from attnlib.analysis.stream import Losses, Stream
+from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
@@ -258,7 +258,7 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
     tensors = load_file(path)
     content = _content_of(path)
     keys = tensors.pop("keys", None)
-    blocks = {head_of(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
+    blocks = {Head.of_key(name.removeprefix("blocks/")): sums for name, sums in tensors.items()}
     fields: dict[str, Any] = {name: content[name] for name in (*_AS_IT_IS, "learned")}
     for table in TABLES:
         fields[table] = [_with_undefined(row) for row in content[table]]
@@ -266,7 +266,7 @@ def read_report(folder: str | Path) -> AnalysisWithViews:
         fields[name] = tuple(content.get(name, ()))
     return AnalysisWithViews(
         **fields,
-        losses=Losses(**content.get("losses", {})),
+        losses=CorpusGaps(**content.get("losses", {})),
         one_sequence=content.get("one_sequence", False),
         interventions=[_with_undefined(row) for row in content.get("interventions", ())],
         blocks=blocks,

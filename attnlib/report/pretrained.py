@@ -20,7 +20,7 @@ from attnlib.adapters.modules import described, evaluated, weights_digest
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
-from attnlib.analysis.stream import Losses, Stream
+from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, first_names
 from attnlib.report.pieces import (
@@ -521,7 +521,7 @@ def number_of_batches(text: Text, batch_size: int) -> int | None:
     return -(-n_pairs // batch_size)
 
 
-def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
+def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> CorpusGaps:
     """Return what a batch lacks of the corpus, and how much of it the tokenizer does not know.
 
     Args:
@@ -541,7 +541,7 @@ def losses_of(batch: LineBatch, unknown: Mapping[str, int | None]) -> Losses:
     tokens = batch.tokens
     source = tokens.source[tokens.source_mask]  # (pieces,)
     target = tokens.target[tokens.target_mask]  # (pieces,)
-    return Losses(
+    return CorpusGaps(
         left_out=batch.left_out,
         cut=batch.cut,
         source_pieces=len(source),

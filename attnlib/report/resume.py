@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.from_stream import analyse_stream, analysis_of
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.passes import SavedPass, Sums
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Shard, Stream
@@ -54,7 +54,7 @@ class PartialSums:
         Returns:
             Its path, whether it exists or not.
         """
-        return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
+        return self.folder / f"{stage}-{part.number}-of-{part.of}" / "sums.safetensors"
 
     @contextmanager
     def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
@@ -150,7 +150,7 @@ class PartialSums:
         Returns:
             Numbers, ascending.
         """
-        return [shard.shard for shard in part.all_shards() if not self.is_finished(stage, shard)]
+        return [shard.number for shard in part.all_shards() if not self.is_finished(stage, shard)]
 
     def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
         """Save the sums of a part as they are now.
@@ -180,7 +180,7 @@ class PartialSums:
         unfinished = self.unfinished(stage, part)
         if unfinished:
             shards = ", ".join(map(str, unfinished))
-            raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
+            raise BadInput(f"{self.folder}: shards {shards} of {part.of} have no finished {stage} yet")
         paths = [self.path(stage, shard) for shard in part.all_shards()]
         merged = read_sums(paths[0], empty())
         for path in paths[1:]:
@@ -198,7 +198,7 @@ class PartialSums:
 
     def _settings_of(self, part: Shard) -> dict:
         """Return the settings as JSON gives them back, in which tuples are lists."""
-        return json.loads(json.dumps({**self.settings, **asdict(part)}))
+        return json.loads(json.dumps({**self.settings, **part.settings()}))
 
 
 def merged_fit(keep: PartialSums, part: Shard) -> Fit:
@@ -215,11 +215,16 @@ def merged_fit(keep: PartialSums, part: Shard) -> Fit:
         >>> import tempfile
         >>> from attnlib.analysis.passes import SavedPass
         >>> keep = PartialSums(Path(tempfile.mkdtemp()), settings={})
-        >>> keep.save("fit", Shard(), SavedPass(sums=Fit(), done=0, finished=True))
+        >>> keep.save("fit", Shard(), SavedPass(sums=Fit(method="means"), done=0, finished=True))
         >>> merged_fit(keep, Shard()).samples
         0
     """
-    return keep.merged("fit", part, Fit)
+    return keep.merged("fit", part, _empty_fit)
+
+
+def _empty_fit() -> Fit:
+    """Return an empty fit to load sums into, which replace its heads and its method."""
+    return Fit(method="least_squares")
 
 
 def merged_analysis(
@@ -251,19 +256,17 @@ def merged_analysis(
         attnlib.errors.BadInput: ...: shards 0 of 1 have no finished fit yet
     """
     fit = merged_fit(keep, part)
-    judgement = keep.merged("judge", part, lambda: HeldOutSums(fit))
+    judgement = keep.merged("judge", part, lambda: JudgedSums(fit))
     if judgement.samples:
         return analysis_of(stream, judgement, part, about=about)
-    if part.shards > 1:
-        raise BadInput(
-            f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
-        )
+    if part.of > 1:
+        raise BadInput(f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.of}")
     return analyse_stream(
         stream, heads=heads, method=fit.method, every=1, interventions=judgement.interventions, about=about
     )
 
 
-def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
+def write_sums(path: Path, sums: Fit | JudgedSums, facts: dict) -> None:
     """Write sums and facts about them to a file, which appears whole or not at all.
 
     Args:
@@ -274,8 +277,8 @@ def write_sums(path: Path, sums: Fit | HeldOutSums, facts: dict) -> None:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
-        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
-        >>> read_facts(path)["done"], read_sums(path, Fit()).samples
+        >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 3, "finished": False})
+        >>> read_facts(path)["done"], read_sums(path, Fit(method="means")).samples
         (3, 0)
     """
     tensors: dict[str, Tensor] = {}
@@ -300,7 +303,7 @@ def read_facts(path: Path) -> dict:
     Example:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
-        >>> write_sums(path, Fit(), {"settings": {}, "done": 3, "finished": False})
+        >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 3, "finished": False})
         >>> read_facts(path)["finished"]
         False
     """
@@ -332,7 +335,7 @@ def read_sums(path: Path, sums: Sums) -> Sums:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "sums.safetensors"
         >>> write_sums(path, Fit(method="means"), {"settings": {}, "done": 0, "finished": False})
-        >>> read_sums(path, Fit()).method
+        >>> read_sums(path, Fit(method="least_squares")).method
         'means'
     """
     with _refused_whole(path):

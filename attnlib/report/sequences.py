@@ -6,7 +6,7 @@ from typing import cast
 
 from attnlib.adapters.single_stack import SingleStack
 from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
-from attnlib.analysis.stream import Losses, Stream
+from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
 from attnlib.report.pieces import ignorable_ids, tokenizer_digest
@@ -105,10 +105,10 @@ def stream_of_sequences(
         texts = (checkpoint.prefix + source for source, _ in text.pairs() if source.strip())
         return sequence_batches(tokenizer, texts, batch_size=batch_size, longest=longest)
 
-    def losses(batch: SequenceBatch) -> Losses:
+    def losses(batch: SequenceBatch) -> CorpusGaps:
         pieces = batch.tokens[batch.mask]
         n_unknown = count_unknown(pieces, tokenizer.unk_token_id)
-        return Losses(source_pieces=len(pieces), source_unknown=n_unknown)
+        return CorpusGaps(source_pieces=len(pieces), source_unknown=n_unknown)
 
     return Stream(
         trace=adapter.trace,

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
-from attnlib.analysis.fit import Head
+from attnlib.analysis.heads import Head
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even, variance_factor
 from attnlib.analysis.terms import POSITION_BIAS

@@ -183,8 +183,8 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
     model = Modules(network, hooked, lambda net, one: net(one.source, one.source_mask, one.read), start=START)
     stream = Stream(model.trace, batches, probed=0, logits=model.logits)
-    judgement, part = both_passes(stream, method="least_squares")
-    rows = head_rows(judgement, held_out=part.every > 1)
+    judgement, shard = both_passes(stream, method="least_squares")
+    rows = head_rows(judgement, held_out=not shard.hold_out.is_empty)
     sums, steps = torch.zeros(LAYERS, rows[-1]["head"] + 1, dtype=torch.float64), 0
     even = 0.0
     for batch in batches:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.results import head_rows, term_rows
 from attnlib.analysis.terms import NINE
 from attnlib.decomposition.components import Components
@@ -54,7 +54,7 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     for state in STATES:
         network = network_of(recording, state)
         fit, states = _fitted(network, fitted)
-        judgement = HeldOutSums(fit)
+        judgement = JudgedSums(fit)
         for batch in evaluation_batches(judged, _BATCH):
             judgement.update(transformer_pass(network, batch))
         found[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
@@ -74,7 +74,7 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     }
 
 
-def numbers_of_heads(judgement: HeldOutSums) -> list[dict]:
+def numbers_of_heads(judgement: JudgedSums) -> list[dict]:
     """Shares of temporal, input, mixed, residual and position bias sum to one. ``content_share``: of the four
     terms without a temporal component; ``position_rebuilds``: what temporal terms and the position bias
     rebuild together.
@@ -104,7 +104,7 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
 
 def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Components]]:
     """The first pass over the corpus, and the two-way fit of what is embedded and what attentions read."""
-    fit, states = Fit(), {}
+    fit, states = Fit(method="means"), {}
     places = int(max(corpus.source_lengths.max(), corpus.target_lengths.max())) + 1
     words = max(network.config.source_size, network.config.target_size)
     for batch in evaluation_batches(corpus, _BATCH):

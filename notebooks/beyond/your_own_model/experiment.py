@@ -21,6 +21,7 @@ from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
 
 ROWS = ("heads", "terms", "states")
+METHOD = "least_squares"  # of the components
 
 
 @measure(version=1)
@@ -30,9 +31,9 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
     task, network = load_task(recording.spec.resolved), network_of(recording, "trained")
     text = task.train.subset(range(min(samples, len(task.train))))
     stream = Stream(lambda one: transformer_pass(network, one), lambda: evaluation_batches(text, batch_size))
-    judgement, part = both_passes(stream, method="least_squares")
-    fit, held_out = judgement.fit, part.every > 1
-    (shown,) = samples_of(stream, stream.trace(stream.first("judge", part)), fit, most=1)
+    judgement, shard = both_passes(stream, method=METHOD)
+    fit, held_out = judgement.fit, not shard.hold_out.is_empty
+    (shown,) = samples_of(stream, stream.trace(stream.first("judge", shard)), fit, most=1)
     words = {"source": task.source_vocabulary.words, "target": task.target_vocabulary.words}
     heads = [_without_split_shares(row) for row in head_rows(judgement, held_out=held_out)]
     rows = heads, term_rows(judgement), state_rows(fit, judgement)

@@ -9,7 +9,7 @@ from attnlib.analysis.samples import Sample
 from attnlib.report import AnalysisWithViews
 from attnlib.report.page import page
 from companion.results.result import Result
-from notebooks.beyond.your_own_model.experiment import ROWS
+from notebooks.beyond.your_own_model.experiment import METHOD, ROWS
 
 HEIGHT = 640  # pixels
 
@@ -35,7 +35,9 @@ def analysis_of(result: Result) -> tuple[AnalysisWithViews, list[str]]:
         "Corpus": f"{result.config['task'].replace('_', ' ')}, sentences made by rule",
     }
     counted = {name: result.values[name] for name in ("fitted", "judged", "held_out")}
-    return AnalysisWithViews(**rows, **counted, samples=(Sample(**sides, maps=maps),), about=about), words
+    sample = Sample(**sides, maps=maps)
+    analysis = AnalysisWithViews(**rows, **counted, method=METHOD, samples=(sample,), about=about)
+    return analysis, words
 
 
 def framed_report(result: Result) -> str:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from attnlib import Attention, Trace
 from attnlib.adapters import LinearMap
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.results import results
 from attnlib.cli import app
 from attnlib.report import ParallelText
@@ -102,14 +102,14 @@ def by_hand(scores, **ignored):
 
 
 def fit_of(passes, heads=None, method="means"):
-    fit = Fit(heads, method)
+    fit = Fit(heads, method=method)
     for one in passes:
         fit.update(one)
     return fit
 
 
 def judged(fit, passes, probe=None):
-    judgement = HeldOutSums(fit)
+    judgement = JudgedSums(fit)
     for one in passes:
         judgement.update(one, probe(one) if probe else None)
     return judgement

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.adapters import Modules
-from attnlib.analysis import Losses, Shard, Stream, samples
+from attnlib.analysis import CorpusGaps, HoldOut, Shard, Stream, samples
 from attnlib.analysis.counted import counted_attention
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.results import HEAD_COLUMNS
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.stream import STAGES
 from attnlib.errors import CorruptFile
@@ -45,7 +46,7 @@ def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
             seen.append(number)
         return TOY(number)
 
-    return Stream(trace, range(batches), TOY.probe, probed, lambda number: Losses(number, 1))
+    return Stream(trace, range(batches), TOY.probe, probed, lambda number: CorpusGaps(number, 1))
 
 
 def keep_of(folder, seconds=0.0, **asked):
@@ -66,6 +67,11 @@ def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, he
     assert held or all(math.isnan(row["input_low"]) for row in found.heads)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
     assert held or found.fitted == found.judged > 0
+
+
+def test_rows_of_heads_have_the_columns_that_are_declared():
+    rows = analyse(Stream(TOY, range(5))).heads
+    assert {tuple(row) for row in rows} == {tuple(HEAD_COLUMNS)}
 
 
 def test_rows_are_in_the_order_of_kinds_layers_and_heads():
@@ -142,16 +148,16 @@ def test_a_long_sentence_is_cut():
 def read(keep, stream, part=WHOLE, order=None):
     """Both readings of all parts of a corpus, kept; the second in another order than the first."""
     parts = part.all_shards()
-    for shard in order or range(part.shards):
-        fit_part(stream, parts[shard], keep=keep)
+    for shard in order or range(part.of):
+        fit_part(stream, parts[shard], method="means", keep=keep)
     fit = merged_fit(keep, part)
-    for shard in reversed(order or range(part.shards)):
+    for shard in reversed(order or range(part.of)):
         judge_part(stream, fit, parts[shard], keep=keep)
-    return fit, keep.merged("judge", part, lambda: HeldOutSums(fit))
+    return fit, keep.merged("judge", part, lambda: JudgedSums(fit))
 
 
 def kept(folder, stream, shards=1, every=5):
-    keep, part = keep_of(folder), Shard(0, shards, every)
+    keep, part = keep_of(folder), Shard(0, shards, HoldOut(every))
     read(keep, stream, part)
     return merged_analysis(stream, keep, part, about={"Model": "a toy"})
 
@@ -164,7 +170,7 @@ def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
 def test_losses_are_those_of_all_batches_once(tmp_path, every):
     """Batch n lacks n samples and has one in part."""
     for found in (analyse(stream_of(12), every=every), kept(tmp_path, stream_of(12), 2, every)):
-        assert found.losses == Losses(sum(range(12)), 12)
+        assert found.losses == CorpusGaps(sum(range(12)), 12)
 
 
 def test_attentions_that_nothing_checked_are_named(tmp_path):
@@ -189,9 +195,9 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
     """Where nothing is held out, to both stages; judged ones are ranked over all shards."""
-    several, judged = Shard(0, shards, every).all_shards(), 0
+    several, judged = Shard(0, shards, HoldOut(every)).all_shards(), 0
     for number in range(shards * every * 3):
-        found = [(own.shard, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
+        found = [(own.number, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
         held_out = number % every == every - 1
         stages = STAGES if every == 1 else STAGES[held_out : held_out + 1]
         assert found == [(number // every % shards, stage) for stage in stages]
@@ -217,14 +223,16 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
             read(keep_of(tmp_path, seconds), stream_of(killed_at=number))
     fit, judgement = read(keep_of(tmp_path), stream_of())
     assert toys.files_of(tmp_path) == toys.files_of(finished)
-    assert (fit.losses, judgement.losses) == (Losses(144, 16), Losses(4 + 9 + 14 + 19, 4))
+    assert (fit.losses, judgement.losses) == (CorpusGaps(144, 16), CorpusGaps(4 + 9 + 14 + 19, 4))
 
 
 def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_path):
     with pytest.raises(SystemExit):
         read(keep_of(tmp_path), stream_of(killed_at=7))
     seen, told = [], []
-    fit_part(stream_of(seen=seen), keep=keep_of(tmp_path), progress=lambda *one: told.append(one))
+    fit_part(
+        stream_of(seen=seen), method="means", keep=keep_of(tmp_path), progress=lambda *one: told.append(one)
+    )
     assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
     read(keep_of(tmp_path), stream_of(seen=seen))
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
@@ -233,12 +241,16 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
 
 @pytest.mark.parametrize(
     ("parts", "batches", "order"),
-    [(Shard(0, 3, 4), 34, (0, 1, 2)), (Shard(0, 3, 4), 34, (2, 0, 1)), (Shard(0, 5, 1), 3, range(5))],
+    [
+        (Shard(0, 3, HoldOut(4)), 34, (0, 1, 2)),
+        (Shard(0, 3, HoldOut(4)), 34, (2, 0, 1)),
+        (Shard(0, 5, HoldOut(1)), 3, range(5)),
+    ],
     ids=["in order", "in another", "more shards than batches"],
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
     _, found = read(keep_of(tmp_path), stream_of(batches), parts, order)
-    at_once = Shard(every=parts.every)
+    at_once = Shard(hold_out=parts.hold_out)
     fitted, held_out = ([n for n in range(batches) if at_once.is_of(stage, n)] for stage in STAGES)
     whole = fit_of(map(TOY, fitted))
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
@@ -250,9 +262,9 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
 def test_shards_that_are_missing_are_listed(tmp_path):
     keep, parts = keep_of(tmp_path), Shard(0, 4).all_shards()
     for _ in range(2):
-        assert fit_part(stream_of(), parts[1], heads=[1], keep=keep).heads == (1,)
+        assert fit_part(stream_of(), parts[1], heads=[1], method="means", keep=keep).heads == (1,)
     with pytest.raises(SystemExit):
-        fit_part(stream_of(killed_at=3), parts[0], keep=keep)  # begun is not finished
+        fit_part(stream_of(killed_at=3), parts[0], method="means", keep=keep)  # begun is not finished
     assert keep.unfinished("fit", parts[0]) == [0, 2, 3]
     assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")
 

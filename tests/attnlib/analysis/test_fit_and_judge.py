@@ -180,7 +180,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
         own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]]
-        interval = own.share({row["term"]}, fitted=float(judgement.fit.samples))
+        interval = own.share({row["term"]}, n_fitted_samples=float(judgement.fit.samples))
         assert vars(interval) == {end: row[f"covariance_{end}"] for end in ("share", "low", "high")}
         assert interval.share == pytest.approx(own.shares.covariance[row["term"]])
     names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
@@ -214,7 +214,7 @@ def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not
                     alpha, beta = attention[sample, row][seen], toy.probe(one)[sample, row][seen]
                     found.append((float(agreement(alpha, beta)), float(chance_agreement(beta))))
         own = judgement.heads["cross.0", head]
-        means = own.mean("agrees", "probed"), own.mean("by_chance", "probed")
+        means = own.agreement_with_probe, own.agreement_by_chance
         assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
         assert means[0] != means[1]
     for probe in (toy.probe, None):
@@ -461,7 +461,7 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
     for one, count in ((plain, 12), (rotated, 16)):
         (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
         shares = sums.shares
-        assert len(sums.terms) == count
+        assert len(sums.term_names) == count
         assert sum(shares.covariance.values()) == pytest.approx(1)
         scores = one.attentions[0].scores[:, 0]
         allowed = one.allowed(one.attentions[0])
@@ -481,7 +481,7 @@ def test_words_that_were_not_fitted_on_move_no_share():
     for factor in (1, 30):
         keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
         judgement = judged(fit, [replace(one, attentions=(replace(own, key_inputs=keys),))])
-        sums += [found.terms for found in judgement.attentions.values()]
+        sums += [found.term_sums for found in judgement.attentions.values()]
     assert judgement.seen["k"].unseen_words >= int((new & one.source_mask).sum()) > 5
     for name in ("absolute", "explained", "moments", "similarity"):
         torch.testing.assert_close(*(getattr(own, name) for own in sums))
@@ -647,5 +647,5 @@ test_what_cannot_be_is_refused = refused(
     (lambda: sum_terms((1, 9, 2, 3, 4), (2, 4, 3)), SHAPES),
     (lambda: sum_terms((1, 9, 2, 3, 4), (1, 3, 4)), SHAPES),
     (lambda: sum_terms((1, 9, 2, 3), (2, 3)), SHAPES),
-    (lambda: no_sums() + no_sums(TEN), "same terms"),
+    (lambda: no_sums() + no_sums(TEN), "same term_names"),
 )

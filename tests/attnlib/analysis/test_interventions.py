@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnlib.analysis import Stream
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import (
     CALIBRATION_COLUMNS,
     INTERVENTION_COLUMNS,
@@ -18,7 +19,7 @@ from attnlib.analysis.interventions import (
     intervention_rows,
     spearman,
 )
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.terms import NINE
 from attnlib.decomposition import PART_NAMES
 from attnlib.decomposition.rows import total_variation
@@ -74,7 +75,7 @@ def random_pass(seed=0, samples=6, **options):
 
 
 def judged(model_pass, method="means"):
-    return HeldOutSums(fit_of([model_pass], method=method), interventions=True).update(model_pass)
+    return JudgedSums(fit_of([model_pass], method=method), interventions=True).update(model_pass)
 
 
 def effects(judgement):
@@ -139,7 +140,7 @@ def test_no_part_no_effect():
         parts = fit.components[site].split(states, model_pass.tokens(side), model_pass.mask(side))
         without[site] = parts.temporal + parts.input
     attended = replace(attended, query_inputs=without["decoder"], key_inputs=without["encoder"])
-    judgement = HeldOutSums(fit, interventions=True).update(replace(model_pass, attentions=(attended,)))
+    judgement = JudgedSums(fit, interventions=True).update(replace(model_pass, attentions=(attended,)))
     for (_, _, _, part), moved in effects(judgement).items():
         if part == "residual":
             assert moved == pytest.approx(0, abs=1e-12)
@@ -207,10 +208,10 @@ def test_values_are_taken_from_the_donors_of_their_part(way, part, places):
 def test_halves_merge_to_the_whole():
     passes = [random_pass(seed) for seed in range(3)]
     fit = fit_of(passes)
-    whole = HeldOutSums(fit, interventions=True)
+    whole = JudgedSums(fit, interventions=True)
     for model_pass in passes:
         whole.update(model_pass)
-    first, second = (HeldOutSums(fit, interventions=True) for _ in range(2))
+    first, second = (JudgedSums(fit, interventions=True) for _ in range(2))
     first.update(passes[2])
     second.update(passes[0]).update(passes[1])
     assert effects(first + second) == pytest.approx(effects(whole))
@@ -294,7 +295,7 @@ def test_rank_correlations_are_over_heads_part_by_part():
         for part in PART_NAMES:
             values = ("cross", 0, head, "exchange", "keys", part, effect, 5)
             found.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
-    rows = calibration_rows(terms, found, even=[("cross", 0, 3)])
+    rows = calibration_rows(terms, found, even=[Head("cross.0", 3)])
     assert all(tuple(row) == tuple(CALIBRATION_COLUMNS) for row in rows)
     of_part = {row["part"]: row["rank_correlation"] for row in rows if row["attribution"] == "own"}
     assert of_part["temporal"] == pytest.approx(1)

@@ -1,12 +1,13 @@
 """Sums of a pass share nothing with what they were made of."""
 
 import copy
+from importlib import import_module
 
 import pytest
 import torch
 
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums, SeenCounts
 from attnlib.errors import BadInput
 from tests.attnlib.analysis.builders import Toy, fit_of, judged
 
@@ -16,7 +17,7 @@ FIT = fit_of([FIRST, SECOND])
 
 
 def empty_fit():
-    return Fit()
+    return Fit(method="means")
 
 
 def filled_fit():
@@ -24,7 +25,7 @@ def filled_fit():
 
 
 def empty_held_out():
-    return HeldOutSums(FIT)
+    return JudgedSums(FIT)
 
 
 def filled_held_out():
@@ -90,4 +91,26 @@ def test_restored_sums_hold_what_was_summed(empty, filled):
 
 def test_sums_by_another_fit_cannot_be_merged():
     with pytest.raises(BadInput, match="same fit"):
-        filled_held_out() + HeldOutSums(fit_of([SECOND]))
+        filled_held_out() + JudgedSums(fit_of([SECOND]))
+
+
+@pytest.mark.parametrize(
+    ("module", "former", "present"),
+    [
+        pytest.param("attnlib.analysis", "Losses", "CorpusGaps", id="gaps of a corpus"),
+        pytest.param("attnlib.analysis.stream", "Losses", "CorpusGaps", id="gaps, in their module"),
+        pytest.param("attnlib.analysis.judge", "HeldOutSums", "JudgedSums", id="sums of the second pass"),
+    ],
+)
+def test_a_former_name_warns_and_is_the_present_one(module, former, present):
+    loaded = import_module(module)
+    with pytest.warns(DeprecationWarning, match=present):
+        replaced = getattr(loaded, former)
+    assert replaced is getattr(loaded, present)
+
+
+def test_a_saved_count_of_unseen_positions_keeps_its_key():
+    counts = SeenCounts()
+    counts.unseen_positions = 3
+    assert counts.state_dict()["unseen_places"] == 3
+    assert SeenCounts().load_state_dict(counts.state_dict()).unseen_positions == 3

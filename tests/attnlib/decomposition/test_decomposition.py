@@ -285,7 +285,7 @@ def test_what_is_known_and_the_centre_by_hand():
     components.update(*batch_of([[5, 6]], states=torch.tensor([[[1.0], [4.0]]])))
     _, *batch = batch_of([[5, 7, 5], [7, 6, 6]], [[True, True, True], [True, True, False]])
     states = torch.ones(2, 3, 1)
-    means = components.means(states, *batch)
+    means = components.at_places(states, *batch)
     assert means.known.tolist() == [[True, False, False], [False, True, False]]
     assert means.centre.tolist() == components.centre.tolist() == [2.5]
     parts = components.split(states, *batch)

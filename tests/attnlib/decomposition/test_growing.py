@@ -133,3 +133,11 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(options, messa
     with pytest.raises(BadInput, match=message):
         components.load_state_dict(Components(1).update(STATES, TOKENS).state_dict())
     assert components.occurrences == 0
+
+
+def test_the_former_name_of_the_components_at_places_warns():
+    components = Components(1).update(STATES, TOKENS)
+    mask = torch.ones(TOKENS.shape, dtype=torch.bool)
+    with pytest.warns(DeprecationWarning, match="at_places"):
+        former = components.means(STATES, TOKENS, mask)
+    assert torch.equal(former.input, components.at_places(STATES, TOKENS, mask).input)

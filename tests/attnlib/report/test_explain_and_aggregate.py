@@ -9,7 +9,7 @@ from attnlib.analysis import Stream
 from attnlib.analysis.aggregate import AGGREGATE_COLUMNS
 from attnlib.analysis.block_ratios import MEASURES
 from attnlib.analysis.counted import whole_samples
-from attnlib.analysis.judge import means_of_pass
+from attnlib.analysis.judge import place_components_of
 from attnlib.analysis.terms import attention_terms
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, UnknownName
@@ -84,8 +84,8 @@ def test_a_report_keeps_no_sentences_to_explain(analysis, tmp_path):
 def test_terms_of_a_pass_answer_by_parts():
     model_pass = Toy()(0)
     fit, whole = fit_of([model_pass]), whole_samples(model_pass)
-    means = means_of_pass(fit, model_pass, whole)
-    (batch,) = attention_terms(fit, model_pass, whole=whole, means=means)
+    place_components = place_components_of(fit, model_pass, whole)
+    (batch,) = attention_terms(fit, model_pass, whole=whole, place_components=place_components)
     assert torch.equal(batch["input", "residual"], batch.terms[:, batch.names.index("input·residual")])
     assert "\n" not in repr(batch)
 

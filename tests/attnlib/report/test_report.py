@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from attnlib import zoo
 from attnlib.adapters.modules import weights_digest
-from attnlib.analysis import Analysis, Losses, Stream
+from attnlib.analysis import Analysis, CorpusGaps, Stream
 from attnlib.analysis.samples import ENTRIES, Sample
 from attnlib.decomposition import PART_NAMES
 from attnlib.errors import CorruptFile
@@ -49,7 +49,7 @@ def analysis():
 
 
 def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
-    found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
+    found = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     said, again = said_by(tmp_path), read_report(tmp_path)
@@ -166,7 +166,7 @@ def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_a
 @pytest.mark.parametrize(("changed", "said"), [({}, ""), *SAID["otherwise"]])
 def test_what_a_reader_must_know_is_noted(analysis, changed, said):
     told = SAID["calm"] | changed
-    told |= {"losses": Losses(*told["losses"]), "unchecked": tuple(told["unchecked"])}
+    told |= {"losses": CorpusGaps(*told["losses"]), "unchecked": tuple(told["unchecked"])}
     own = {key: told[key] for key in told.keys() & vars(analysis).keys()}
     for table in ("heads", "states"):
         rows = getattr(analysis, table)
@@ -283,7 +283,8 @@ def assert_a_word_everywhere(word):
     row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 2)  # of one word: frames
     states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
     sample = Sample(*[torch.tensor([0])] * 3, maps={("cross.0", 0): torch.ones(1, 1, 1)})
-    said = Analysis([], [], states, fitted=8, judged=2, held_out=True, samples=(sample,), about={word: word})
+    counts = {"fitted": 8, "judged": 2, "held_out": True, "method": "means"}
+    said = Analysis([], [], states, **counts, samples=(sample,), about={word: word})
     read = harmless(page(said, word, lambda side, token: word))
     assert [own.text for own in read.find_all("bdi")] == [visible(word)] * 3
     assert read.text.count(sentence(word)) >= 4  # title and heading, a fact and its name

@@ -11,7 +11,7 @@ import torch
 
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import HeldOutSums
+from attnlib.analysis.judge import JudgedSums
 from attnlib.decomposition.components import Components
 from companion.results.result import Result
 from notebooks.beyond.transformer_heads import experiment
@@ -36,7 +36,7 @@ def head(task, seed, **numbers):
 def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
     one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
-    judgement = HeldOutSums(Fit().update(one)).update(one)
+    judgement = JudgedSums(Fit(method="means").update(one)).update(one)
     rows = experiment.numbers_of_heads(judgement)
     assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
     shares = judgement.heads["cross.1", 0].shares.covariance
