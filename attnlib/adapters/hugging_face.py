@@ -753,7 +753,7 @@ def _require_within_limits(model: Any, batch: TokenBatch) -> None:
     _require_embedded(model, "target", target_ids, words=_embedded_words(model, decoder))
 
 
-def _require_positions(model: Any, side: str, mask: Tensor, *, limit: float) -> None:
+def _require_positions(model: Any, side: str, mask: Tensor, *, limit: int | float) -> None:
     longest = int(mask.sum(1).max())
     if longest > limit:
         raise BadInput(
