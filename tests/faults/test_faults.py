@@ -1,7 +1,7 @@
 """Killed, out of room, damaged or given anything: what is there is whole, and what is wrong is a line."""
 
-import io
 import codecs
+import io
 import json
 import math
 import os
