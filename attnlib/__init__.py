@@ -103,6 +103,7 @@ _SUBMODULES = (
     "doctor",
     "errors",
     "files",
+    "former_names",
     "linear_map",
     "models",
     "optional",

@@ -664,7 +664,7 @@ class ModelAdapter:
             maps=(query_map, key_map),
             scale=head_width**-0.5 if place.scale is None else place.scale,
             position_bias=self._position_bias(place, hooks),
-            attention=caught.attention,
+            weights=caught.attention,
             causal=place.kind == "decoder_self",
             precision=caught.query_inputs.dtype,
         )
@@ -672,7 +672,7 @@ class ModelAdapter:
         if not isinstance(queries, Tensor) or not isinstance(keys, Tensor):
             return attention
         is_exact = min(queries.element_size(), keys.element_size()) >= 4  # single precision at least
-        return attention.knowing(queries, keys) if is_exact else attention
+        return attention.with_projection_outputs(queries, keys) if is_exact else attention
 
     def _caught_at(self, place: Hooked, hooks: Hooks) -> "_Caught":
         """Return what the hooks caught of an attention."""

@@ -381,7 +381,7 @@ class SingleStack(ModelAdapter):
             scale=attention.scale,
             query_rotation=rotation,
             key_rotation=rotation,
-            attention=self._returned_attention(attention, hooks),
+            weights=self._returned_attention(attention, hooks),
             causal=attention.kind == "decoder_self",
             window=attention.window,
             precision=precision,

@@ -212,7 +212,7 @@ def _attention(tensors: Mapping[str, Tensor], place: _Place) -> Attention:
         maps=(query_map, key_map),
         scale=float(scale.to(precision)),
         position_bias=operands.get("position_bias"),
-        attention=fields.get("attention"),
+        weights=fields.get("attention"),
         causal=place.kind == "decoder_self",
         precision=query_states.dtype,
     )

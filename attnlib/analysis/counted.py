@@ -55,9 +55,9 @@ def counted_attention(
     """
     query_side, key_side = trace.sides(attention.kind)
     allowed = attention.allowed(trace.counted(query_side), trace.counted(key_side))
-    if _can_be_used(attention.attention, trace):
+    if _can_be_used(attention.weights, trace):
         samples = len(allowed)
-        weights = of_heads(attention.attention.expand(samples, -1, -1, -1), heads)
+        weights = of_heads(attention.weights.expand(samples, -1, -1, -1), heads)
     else:
         scores = of_heads(attention.scores, heads)  # (*heads, batch, target, source)
         weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)

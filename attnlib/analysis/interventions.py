@@ -43,7 +43,7 @@ from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, PlaceComponents
+from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
 from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.streaming import StreamingSums
@@ -52,7 +52,7 @@ from attnlib.trace import Trace
 Way = Literal["exchange", "resample"]
 WAYS: tuple[Way, ...] = ("exchange", "resample")
 STATE = "state"  # all three parts
-MOVED_PARTS = (*PART_NAMES, STATE)
+MOVED_PARTS = (*STATE_PARTS, STATE)
 EVERY_PART = "every"  # each of the three parts, compared together
 ATTRIBUTIONS = ("own", "split", "any_term", "mean_absolute", "substitution")
 FEWEST_POINTS = 3  # for a rank correlation
@@ -477,7 +477,7 @@ def calibration_rows(
             row["rank_correlation"] = spearman(np.array(pairs))
         row["heads"] = len(pairs)
         if comparison.part == EVERY_PART:
-            row["heads"] = len(pairs) // len(PART_NAMES)
+            row["heads"] = len(pairs) // len(STATE_PARTS)
         rows.append(row)
     return rows
 
@@ -496,7 +496,7 @@ class _Comparison(NamedTuple):
             self.kind,
             WAYS.index(self.way),
             FACTOR_SIDES.index(self.side),
-            (*PART_NAMES, EVERY_PART).index(self.part),
+            (*STATE_PARTS, EVERY_PART).index(self.part),
             ATTRIBUTIONS.index(self.attribution),
         )
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attnlib.analysis.heads import Head
-from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, group_of
+from attnlib.decomposition.components import STATE_PARTS
 
 FactorSide = Literal["query", "keys", "both"]
 Reading = Literal["own", "split", "any_term"]
@@ -50,7 +50,7 @@ def weights_of(
 
     Args:
         terms: names of terms, such as "temporal·input".
-        part: one of `PART_NAMES`.
+        part: one of `STATE_PARTS`.
         reading: "own", "split" or "any_term".
         side: the side whose part is meant. For one side alone the split reading leaves half of a part's term
             with itself to the other side, so that the weights of both sides add up to those of "both".
@@ -84,7 +84,7 @@ def weights_of(
 
 def _weight(query: str, key: str, *, part: str, reading: Reading) -> float:
     """Return the weight of a term for a part of both sides."""
-    is_pure = {query, key} <= {part, CONSTANT} and part_of(f"{query}·{key}") == part
+    is_pure = {query, key} <= {part, CONSTANT} and group_of(f"{query}·{key}") == part
     if is_pure:
         return 1.0
     if part not in (query, key) or reading == "own":
@@ -116,7 +116,7 @@ def readings_of(
     Args:
         covariance: covariance shares of the terms of a head, by name of the term.
         mean_absolute: mean absolute shares of these terms.
-        part: one of `PART_NAMES`.
+        part: one of `STATE_PARTS`.
 
     Returns:
         shares of one, by column.
@@ -152,7 +152,7 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
         terms: rows of the terms of these heads.
 
     Returns:
-        rows in the order of the heads and of `PART_NAMES`.
+        rows in the order of the heads and of `STATE_PARTS`.
     """
     covariance: dict[Head, dict[str, float]] = defaultdict(dict)  # by head and term
     mean_absolute: dict[Head, dict[str, float]] = defaultdict(dict)
@@ -165,7 +165,7 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
         head = Head.of_row(row)
         if head not in covariance:
             continue
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             values = head.columns | {"part": part}
             values |= readings_of(covariance[head], mean_absolute[head], part)
             values["split_low"] = row.get(f"{part}_split_low", math.nan)

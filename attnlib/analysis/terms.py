@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, PlaceComponents
+from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
 from attnlib.decomposition.terms import PAIRS
 from attnlib.errors import check_known
 from attnlib.linear_map import LinearMap, Rotation
@@ -22,7 +22,8 @@ ShareEnd = Literal["share", "low", "high"]
 CONSTANT = "constant"
 POSITION_BIAS = "position bias"
 NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
-PARTS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)  # what a term may depend on
+#: the groups of terms, by what a term depends on
+TERM_GROUPS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)
 REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that a report shows
 _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multiplied at once
 
@@ -42,14 +43,14 @@ def term_name(parts: tuple[str, str] | str) -> str:
     return "·".join(parts)
 
 
-def part_of(term: str) -> str:
-    """Return what a term depends on: "temporal", "input", "mixed", "residual" or "position bias".
+def group_of(term: str) -> str:
+    """Return the group of a term, what it depends on: one of :data:`TERM_GROUPS`.
 
     A constant query is the same everywhere, so its term with a position is temporal, and its term with a word
     is input.
 
     Example:
-        >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
+        >>> list(map(group_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
         ['input', 'mixed', 'residual', 'temporal']
     """
     if term == POSITION_BIAS:
@@ -64,9 +65,9 @@ def part_of(term: str) -> str:
     return parts.pop()
 
 
-def terms_of(terms: Iterable[str], part: str) -> frozenset[str]:
-    """Return the terms that depend on one of :data:`PARTS`."""
-    return frozenset(term for term in terms if part_of(term) == part)
+def terms_of(terms: Iterable[str], group: str) -> frozenset[str]:
+    """Return the terms of one of :data:`TERM_GROUPS`."""
+    return frozenset(term for term in terms if group_of(term) == group)
 
 
 def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
@@ -90,22 +91,22 @@ def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
 # columns of a head's row ------------------------------------------------------------------------------------
 
 
-def share_column(part: str, end: ShareEnd = "share", *, split: bool = False) -> str:
-    """Return the column of a head's row that has the share of a part, or an end of its interval.
+def share_column(name: str, end: ShareEnd = "share", *, split: bool = False) -> str:
+    """Return the column of a head's row that has the share of a group of terms, or an end of its interval.
 
     Args:
-        part: one of :data:`PARTS`.
+        name: one of :data:`TERM_GROUPS`.
         end: "share", or "low" and "high" for the ends of its interval.
-        split: for the split share instead, of one of `PART_NAMES`.
+        split: for the split share instead, of a part of states: ``name`` is one of `STATE_PARTS`.
 
     Example:
         >>> share_column("position bias"), share_column("temporal", "low", split=True)
         ('position_bias_share', 'temporal_split_low')
     """
-    name = part.replace(" ", "_")
+    column = name.replace(" ", "_")
     if split:
-        name += "_split"
-    return f"{name}_{end}"
+        column += "_split"
+    return f"{column}_{end}"
 
 
 def rebuilt_column(subset: str) -> str:
@@ -304,11 +305,11 @@ class _Products:
             method: of the components.
         """
         by_means = method == "means"
-        query_parts = key_parts = PART_NAMES
+        query_parts = key_parts = STATE_PARTS
         if not by_means:
-            query_parts = (CONSTANT, *PART_NAMES)
+            query_parts = (CONSTANT, *STATE_PARTS)
         if not by_means and attention.key_rotation is not None:
-            key_parts = (CONSTANT, *PART_NAMES)
+            key_parts = (CONSTANT, *STATE_PARTS)
         query_map = attention.query_map.of_heads(heads)
         key_map = attention.key_map.of_heads(heads)
         query_side = _ProjectedSide.of(

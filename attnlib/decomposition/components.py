@@ -40,9 +40,10 @@ from attnlib.decomposition.two_way import (
 )
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
+from attnlib.former_names import former_object
 from attnlib.sealed import check_checksum, save_file
 
-PART_NAMES = ("temporal", "input", "residual")
+STATE_PARTS = ("temporal", "input", "residual")
 
 Method = Literal["means", "least_squares"]
 Constants = Literal["least_norm", "by_count"]
@@ -93,14 +94,14 @@ class Parts(ShowsShapes):
         return self.unseen_tokens / self.valid
 
     def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
-        """Iterate over the parts in the order of ``PART_NAMES``."""
+        """Iterate over the parts in the order of ``STATE_PARTS``."""
         return iter((self.temporal, self.input, self.residual))
 
     def __repr__(self) -> str:
         return f"Parts(temporal, input, residual, each {tuple(self.temporal.shape)}, {self.valid:,} valid)"
 
     def stack(self) -> Float[Tensor, "3 batch length width"]:
-        """Return the parts as one tensor, in the order of ``PART_NAMES``."""
+        """Return the parts as one tensor, in the order of ``STATE_PARTS``."""
         return torch.stack(tuple(self))
 
     def total(self) -> Float[Tensor, "batch length width"]:
@@ -604,7 +605,7 @@ class Components:
         is_padding = torch.from_numpy(~valid).to(device)  # (batch, length)
 
         flat_states = states.detach().reshape(-1, self.width)  # (places, width)
-        temporal, inputs, residual = (_empty(flat_states.shape, dtype, device) for _ in PART_NAMES)
+        temporal, inputs, residual = (_empty(flat_states.shape, dtype, device) for _ in STATE_PARTS)
         place_rows = PlaceRows(
             temporal=tables.temporal,
             input=tables.input,
@@ -932,3 +933,7 @@ def _longest(valid: Bool[np.ndarray, "batch length"]) -> int:
 def _listed(settings: dict) -> str:
     """Return settings as text, without those that are None."""
     return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"PART_NAMES": f"{__name__}.STATE_PARTS"}, name)

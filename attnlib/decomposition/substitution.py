@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.decomposition.rows import ChosenRows, allowed_pairs, softmax_of_rows, total_variation
 from attnlib.decomposition.term_sums import TermSums, require_finite_terms
 from attnlib.decomposition.terms import PAIRS, Pair
@@ -60,7 +60,7 @@ class SubstitutionSums(StreamingSums):
         subsets: the pairs (decoder part, encoder part) of each subset of terms, by name of the subset.
 
     Raises:
-        UnknownName: a part is not one of `PART_NAMES`.
+        UnknownName: a part is not one of `STATE_PARTS`.
 
     Example:
         >>> import torch
@@ -159,7 +159,7 @@ def similarity_by_sample(
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
-        UnknownName: a part is not one of `PART_NAMES`.
+        UnknownName: a part is not one of `STATE_PARTS`.
     """
     allowed = allowed_pairs(terms, target_mask, source_mask)
     require_finite_terms(terms, allowed)
@@ -177,5 +177,5 @@ def _known_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
     chosen = frozenset(pairs)
     for pair in chosen:
         for part in pair:
-            check_known("part", part, PART_NAMES)
+            check_known("part", part, STATE_PARTS)
     return chosen

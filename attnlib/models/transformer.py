@@ -39,8 +39,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.arrays import ShowsShapes
-from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, Rotary, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
@@ -292,13 +292,13 @@ class MultiHeadAttention(nn.Module):
             position_bias=None if bias is None else bias[None],
             query_rotation=self.rotation,
             key_rotation=self.rotation,
-            attention=attention,
+            weights=attention,
             causal=self.kind == "decoder_self",
             model_scores=scores,
             values=source.values,
             context=context,
         )
-        return added, record.seeing(queries, source.keys)
+        return added, record.with_projected(queries, source.keys)
 
     def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
@@ -825,4 +825,4 @@ def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
 
 def __getattr__(name: str) -> type[Trace]:
     """Return what has taken the place of a class of earlier releases."""
-    return former_trace(__name__, ("TransformerTrace",), name)
+    return former_object(__name__, {"TransformerTrace": "attnlib.trace.Trace"}, name)

@@ -74,7 +74,7 @@ def log_lexical_probe(
         ...     source_mask=trace.source_mask,
         ...     target_mask=trace.target_mask,
         ... )
-        >>> log_beta.shape == trace.attentions[0].attention[:, 0].shape
+        >>> log_beta.shape == trace.attentions[0].weights[:, 0].shape
         True
     """
     return log_probability_of_pairs(

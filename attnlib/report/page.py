@@ -23,7 +23,7 @@ from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import REBUILT
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.report.as_text import number, visible
 from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
@@ -38,7 +38,7 @@ METHODS = {
     "least_squares": "constant, position and word by least squares",
 }
 SPLIT_HEADINGS = tuple(
-    f"{part}, {reading}" for part in PART_NAMES for reading in ("own", "split", "any term")
+    f"{part}, {reading}" for part in STATE_PARTS for reading in ("own", "split", "any term")
 )
 _SCRIPT = FOLDER / "report.js"
 _UNDEFINED = 255  # the byte of a weight that is NaN

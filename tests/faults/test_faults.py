@@ -490,7 +490,7 @@ def test_model_folders(model_folder, tmp_path, data, content):
         return stream.trace(next(iter(stream.batches())))
 
     found = outcome("model folders", attended)
-    assert found is None or bool(found.attentions[0].attention.isfinite().all())
+    assert found is None or bool(found.attentions[0].weights.isfinite().all())
 
 
 @tried(st.data(), JSON)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, alignment_terms
+from attnlib.decomposition import STATE_PARTS, alignment_terms
 from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
@@ -42,8 +42,8 @@ SUBSETS = {
     "input_only": frozenset({("input", "input")}),
     "no_residual": frozenset(pair for pair in ALL_PAIRS if "residual" not in pair),
     "with_residual_only": frozenset(pair for pair in ALL_PAIRS if "residual" in pair),
-    **{f"only_{d}_{e}": frozenset({(d, e)}) for d in PART_NAMES for e in PART_NAMES},
-    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in PART_NAMES for e in PART_NAMES},
+    **{f"only_{d}_{e}": frozenset({(d, e)}) for d in STATE_PARTS for e in STATE_PARTS},
+    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in STATE_PARTS for e in STATE_PARTS},
 }
 # How rows become links. `words`: row s links target word s, the one predicted there, to the source word of
 # the largest weight. `null`: the same, but no link where the end mark of the source has more. `read`: row
@@ -163,7 +163,7 @@ def _rebuilt(
     weights = torch.zeros(len(SUBSETS), 3, 3, dtype=terms.dtype)
     for place, pairs in enumerate(SUBSETS.values()):
         for decoder, encoder in pairs:
-            weights[place, PART_NAMES.index(decoder), PART_NAMES.index(encoder)] = 1
+            weights[place, STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)] = 1
     scores = torch.einsum("kde,debts->kbts", weights, terms)
     return softmax_of_rows(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
 
@@ -318,7 +318,7 @@ def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
     )
 
 
-PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(PART_NAMES, PART_NAMES))
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(STATE_PARTS, STATE_PARTS))
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*SHARES, *ALONE)  # of tokens

@@ -79,7 +79,7 @@ def pass_of(*attended, **changes):
 def checked(**changes):
     """An attention with a bias by position, and with the weights that its scores make."""
     one = attended_of(**{"position_bias": normal(1, 2, 4, 5, seed=9)} | changes)
-    return replace(one, attention=softmax_of(one.scores))
+    return replace(one, weights=softmax_of(one.scores))
 
 
 def full():

@@ -8,11 +8,11 @@ from attnlib.analysis import Stream
 from attnlib.analysis.part_shares import FACTOR_SIDES, PART_COLUMNS, READINGS, readings_of, weights_of
 from attnlib.analysis.results import TERM_COLUMNS
 from attnlib.analysis.terms import CONSTANT, NINE, POSITION_BIAS
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
 from attnlib.report import analyse
 from tests.attnlib.analysis.builders import ALL, Toy
 
-TWELVE = (*(f"{CONSTANT}·{key}" for key in PART_NAMES), *NINE, POSITION_BIAS)
+TWELVE = (*(f"{CONSTANT}·{key}" for key in STATE_PARTS), *NINE, POSITION_BIAS)
 
 
 @pytest.fixture(scope="module", params=["means", "least_squares"])
@@ -23,14 +23,14 @@ def analysis(request):
 @pytest.mark.parametrize("names", [NINE, TWELVE], ids=["nine", "with a constant"])
 def test_split_weights_give_away_each_term_once(names):
     given = dict.fromkeys(names, 0.0)
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         for term, weight in weights_of(names, part, "split").items():
             given[term] += weight
     assert given.pop(POSITION_BIAS, 0.0) == 0.0
     assert set(given.values()) == {1.0}
 
 
-@pytest.mark.parametrize("part", PART_NAMES)
+@pytest.mark.parametrize("part", STATE_PARTS)
 def test_both_sides_split_weights_add_up_to_those_of_the_part(part):
     both = dict.fromkeys(TWELVE, 0.0) | weights_of(TWELVE, part, "split")
     added = dict.fromkeys(TWELVE, 0.0)
@@ -70,7 +70,7 @@ def test_the_columns_of_heads_are_own_and_any_term_shares(analysis):
         assert row["temporal_share"] == pytest.approx(of_head["own_share"]["temporal"])
         assert row["input_share"] == pytest.approx(of_head["own_share"]["input"])
         assert row["residual_share"] == pytest.approx(of_head["any_term_share"]["residual"])
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             assert row[f"{part}_split_share"] == pytest.approx(of_head["split_share"][part])
             assert row[f"{part}_split_low"] <= row[f"{part}_split_high"]
 

@@ -415,7 +415,7 @@ def test_one_attention_by_hand():
     seen = torch.tensor([[[True, True, False]]])
     output, attended = attention(queries, attention.keys_and_values(keys), seen, key_inputs=keys)
     expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
-    torch.testing.assert_close(attended.attention, expected[None])
+    torch.testing.assert_close(attended.weights, expected[None])
     torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
 
 
@@ -447,14 +447,14 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
         attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
         for number in range(recorded.heads):
             head = recorded.head(number)
-            allowed = key_mask[:, None].repeat(1, head.attention.shape[2], 1)
+            allowed = key_mask[:, None].repeat(1, head.weights.shape[2], 1)
             allowed = allowed.tril() if kind == "decoder_self" else allowed
             rows = slice(number * nets.SMALL.head_width, (number + 1) * nets.SMALL.head_width)
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
             queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            for found, own in ((head.attention[:, 0], identity), (head.context[:, 0], values)):
+            for found, own in ((head.weights[:, 0], identity), (head.context[:, 0], values)):
                 expected = scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
                 torch.testing.assert_close(found, expected)
             torch.testing.assert_close(head.values[:, 0], values)
