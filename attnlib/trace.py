@@ -33,6 +33,7 @@ from attnlib.arrays import ShowsShapes, require_tokens, valid_first
 from attnlib.errors import BadInput
 from attnlib.former_names import former_arguments, former_attribute
 from attnlib.linear_map import LinearMap, Rotation
+from attnlib.softmax import softmax_over
 
 AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 Side = Literal["source", "target"]
@@ -621,7 +622,7 @@ class Trace(ShowsShapes):
         allowed = self.allowed(attention)  # (batch, target, source)
         scores = attention.scores[:, head]  # (batch, target, source)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # NaN in rows of padding
+        weights = softmax_over(scores, allowed)  # (batch, target, source); NaN in rows of padding
         return weights.masked_fill(~allowed, 0)
 
     # traces derived from this one
@@ -1113,7 +1114,7 @@ def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
         scores: of the projections, (rows, source).
         allowed: True where the masks allow a weight, (rows, source).
     """
-    softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
+    softmax = softmax_over(scores, allowed)  # (rows, source)
     n_zeros = int(((rows == 0) & allowed & (softmax > CLEARLY_POSITIVE)).sum())
     if not n_zeros:
         return ""

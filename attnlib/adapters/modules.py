@@ -27,6 +27,7 @@ from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mappin
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, single
+from attnlib.softmax import log_probability_of
 from attnlib.trace import Attention, AttentionKind, Trace
 
 Run = Callable[[nn.Module, TokenBatch], object]
@@ -460,9 +461,8 @@ def probe_of_pairs(
                 f"a right word has id {largest_id}; the model predicts {n_words} words, "
                 "from 0: take the pass and the probe of one model"
             )
-        right = right_words[pairs.samples, : pairs.steps, None]  # (pairs, steps, 1)
-        logit_of_right = predicted.gather(-1, right)[..., 0]  # (pairs, steps)
-        log_probability = logit_of_right - predicted.logsumexp(-1)  # (pairs, steps)
+        right = right_words[pairs.samples, : pairs.steps]  # (pairs, steps)
+        log_probability = log_probability_of(right, predicted)  # (pairs, steps)
         beta[pairs.samples, : pairs.steps, pairs.positions] = log_probability.exp()
     return beta.masked_fill(~trace.target_mask[:, :, None], 0)
 

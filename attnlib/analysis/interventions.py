@@ -44,8 +44,9 @@ from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum,
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
-from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
+from attnlib.decomposition.rows import ChosenRows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
+from attnlib.softmax import softmax_over
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
@@ -284,7 +285,7 @@ class InterventionSums(StreamingSums):
             if bias is not None:
                 scores = scores + bias
             rows = chosen.values(scores.transpose(0, 1))  # (heads, row, source)
-            return softmax_of_rows(rows.double(), chosen.valid)
+            return softmax_over(rows.double(), chosen.valid)
 
         old_queries, old_keys = query.vectors(), keys.vectors()
         before = attention(old_queries, old_keys)  # (heads, row, source)

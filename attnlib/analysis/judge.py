@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.analysis.columns import rebuilt_column, share_column
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head
@@ -18,17 +19,9 @@ from attnlib.analysis.interventions import Donors, InterventionSums, add_interve
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.terms import (
-    REBUILT,
-    TERM_GROUPS,
-    AttentionTerms,
-    attention_terms,
-    rebuilt_column,
-    share_column,
-    subsets,
-    terms_of,
-)
+from attnlib.analysis.terms import AttentionTerms, attention_terms
 from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
+from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, subsets, terms_of
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput

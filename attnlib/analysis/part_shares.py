@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attnlib.analysis.heads import Head
-from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, group_of
 from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, group_of
 
 FactorSide = Literal["query", "keys", "both"]
 Reading = Literal["own", "split", "any_term"]

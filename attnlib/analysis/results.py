@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.analysis.columns import rebuilt_column, share_column
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.interventions import intervention_rows
@@ -15,8 +16,8 @@ from attnlib.analysis.learned import has_learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import CorpusGaps
-from attnlib.analysis.terms import REBUILT, TERM_GROUPS, rebuilt_column, share_column, terms_of
 from attnlib.decomposition.components import STATE_PARTS, Method
+from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, terms_of
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 

@@ -1,9 +1,9 @@
-"""The terms of the scores of an attention: their names, and the products of the parts of both sides."""
+"""The terms of the scores of an attention: the products of the parts of both sides."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,111 +13,13 @@ from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
-from attnlib.decomposition.terms import PAIRS
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, term_name
 from attnlib.errors import check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
-ShareEnd = Literal["share", "low", "high"]
-CONSTANT = "constant"
-POSITION_BIAS = "position bias"
-NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
-#: the groups of terms, by what a term depends on
-TERM_GROUPS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)
-REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that a report shows
 _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multiplied at once
-
-
-# names ------------------------------------------------------------------------------------------------------
-
-
-def term_name(parts: tuple[str, str] | str) -> str:
-    """Return the name of a term, from the part of the query and that of the key; a name is returned as it is.
-
-    Example:
-        >>> term_name(("temporal", "input"))
-        'temporal·input'
-    """
-    if isinstance(parts, str):
-        return parts
-    return "·".join(parts)
-
-
-def group_of(term: str) -> str:
-    """Return the group of a term, what it depends on: one of :data:`TERM_GROUPS`.
-
-    A constant query is the same everywhere, so its term with a position is temporal, and its term with a word
-    is input.
-
-    Example:
-        >>> list(map(group_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
-        ['input', 'mixed', 'residual', 'temporal']
-    """
-    if term == POSITION_BIAS:
-        return term
-    parts = set(term.split("·")) - {CONSTANT}
-    if "residual" in parts:
-        return "residual"
-    if not parts:
-        return "temporal"
-    if len(parts) == 2:
-        return "mixed"
-    return parts.pop()
-
-
-def terms_of(terms: Iterable[str], group: str) -> frozenset[str]:
-    """Return the terms of one of :data:`TERM_GROUPS`."""
-    return frozenset(term for term in terms if group_of(term) == group)
-
-
-def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return the sets of terms that attention is rebuilt from, by name."""
-    all_terms = frozenset(terms)
-    temporal = terms_of(terms, "temporal")
-    named = {
-        "uniform": frozenset(),
-        "temporal only": temporal,
-        "input only": terms_of(terms, "input"),
-        "no residual": frozenset(term for term in terms if "residual" not in term),
-    }
-    if POSITION_BIAS in all_terms:
-        named["position bias only"] = frozenset({POSITION_BIAS})
-        named["temporal and position bias"] = temporal | {POSITION_BIAS}
-    for term in terms:
-        named[f"without {term}"] = all_terms - {term}
-    return named
-
-
-# columns of a head's row ------------------------------------------------------------------------------------
-
-
-def share_column(name: str, end: ShareEnd = "share", *, split: bool = False) -> str:
-    """Return the column of a head's row that has the share of a group of terms, or an end of its interval.
-
-    Args:
-        name: one of :data:`TERM_GROUPS`.
-        end: "share", or "low" and "high" for the ends of its interval.
-        split: for the split share instead, of a part of states: ``name`` is one of `STATE_PARTS`.
-
-    Example:
-        >>> share_column("position bias"), share_column("temporal", "low", split=True)
-        ('position_bias_share', 'temporal_split_low')
-    """
-    column = name.replace(" ", "_")
-    if split:
-        column += "_split"
-    return f"{column}_{end}"
-
-
-def rebuilt_column(subset: str) -> str:
-    """Return the column of a head's row that says how well a subset of :data:`REBUILT` rebuilds attention.
-
-    Example:
-        >>> rebuilt_column("temporal only"), rebuilt_column("no residual")
-        ('temporal_rebuilds', 'no_residual_rebuilds')
-    """
-    name = subset.removesuffix(" only").replace(" ", "_")
-    return f"{name}_rebuilds"
 
 
 # products ---------------------------------------------------------------------------------------------------
@@ -367,3 +269,11 @@ class _Products:
         # (samples, heads, query part, target, key part, source) → (heads, query part, key part, samples, …)
         heads_first = by_both_parts.permute(1, 2, 4, 0, 3, 5)
         return heads_first.flatten(1, 2)
+
+
+def __getattr__(name: str) -> Any:
+    module = "attnlib.decomposition.term_names"
+    former = {"PARTS": f"{module}.TERM_GROUPS", "part_of": f"{module}.group_of"}
+    for unchanged in ("NINE", "REBUILT", "terms_of", "subsets"):
+        former[unchanged] = f"{module}.{unchanged}"
+    return former_object(__name__, former, name)

@@ -46,6 +46,7 @@ from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.softmax import softmax_over
 from attnlib.trace import Attention, AttentionKind, Trace
 
 Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
@@ -276,7 +277,7 @@ class MultiHeadAttention(nn.Module):
         bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])  # (heads, target, source)
         if bias is not None:
             scores = scores + bias
-        attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
+        attention = softmax_over(scores, allowed[:, None])  # (batch, heads, target, source)
         context = attention @ source.values  # (batch, heads, target, d)
         joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
         added = self.output_map(joined)  # (batch, target, width)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.terms import term_name
+from attnlib.decomposition.term_names import term_name
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library

@@ -22,8 +22,8 @@ from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.terms import REBUILT
 from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import REBUILT
 from attnlib.report.as_text import number, visible
 from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes

@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.columns import share_column
 from attnlib.analysis.results import Analysis, is_even
-from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, TERM_GROUPS, group_of, share_column
 from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, TERM_GROUPS, group_of
 from attnlib.errors import check_known
 from attnlib.optional import library
 from attnlib.report.as_text import number

@@ -9,7 +9,7 @@ from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
 from attnlib.analysis.heads import Head
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even, variance_factor
-from attnlib.analysis.terms import POSITION_BIAS
+from attnlib.decomposition.term_names import POSITION_BIAS
 from attnlib.errors import BadInput
 from attnlib.optional import library
 from attnlib.report.as_text import visible

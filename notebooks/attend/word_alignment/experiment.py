@@ -13,13 +13,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import STATE_PARTS, alignment_terms
-from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.vocabulary import BOS, EOS, UNK, Vocabulary
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, link_mask, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width
@@ -165,7 +166,7 @@ def _rebuilt(
         for decoder, encoder in pairs:
             weights[place, STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)] = 1
     scores = torch.einsum("kde,debts->kbts", weights, terms)
-    return softmax_of_rows(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
+    return softmax_over(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
 
 
 def _example_of(judged: Corpus) -> int:
@@ -264,8 +265,8 @@ def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Floa
         "no_residual": rows[:2, :2].sum((0, 1)),
         "uniform": torch.zeros_like(total),
     }
-    full = softmax_of_rows(total, valid)
-    alone = [1 - total_variation(softmax_of_rows(named[name], valid), full) for name in ALONE]
+    full = softmax_over(total, valid)
+    alone = [1 - total_variation(softmax_over(named[name], valid), full) for name in ALONE]
     shares = [(term * total).sum(-1) for term in (rows[0, 0], rows[1, 1], total - named["no_residual"])]
     return torch.stack((torch.ones_like(alone[0]), total.square().sum(-1), *shares, *alone))
 

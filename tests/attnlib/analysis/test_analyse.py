@@ -21,9 +21,9 @@ from attnlib.analysis.passes import fit_shard, judge_shard
 from attnlib.analysis.results import HEAD_COLUMNS
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.stream import STAGES
+from attnlib.commands.analyse import choose_threads
 from attnlib.errors import CorruptFile
 from attnlib.report import analyse, compare
-from attnlib.report.command import choose_threads
 from attnlib.report.findings import notes
 from attnlib.report.page import page
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit

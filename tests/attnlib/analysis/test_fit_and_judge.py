@@ -16,9 +16,8 @@ from attnlib.analysis import Stream
 from attnlib.analysis.counted import counted_attention, whole_samples
 from attnlib.analysis.judge import sample_keys
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
-from attnlib.analysis.terms import NINE, POSITION_BIAS, REBUILT, group_of, subsets
-from attnlib.analysis.terms import TERM_GROUPS as ALL_PARTS
 from attnlib.decomposition import STATE_PARTS, SUBSETS, Components, ShareSums, SubstitutionSums
+from attnlib.decomposition.term_names import NINE, POSITION_BIAS, REBUILT, TERM_GROUPS, group_of, subsets
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.report import analyse, compare, write_report
@@ -295,7 +294,7 @@ def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
 # Intervals of corpora whose shares are known.
 
 WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
-TERM_GROUPS = ("temporal", "input", "mixed", "residual")
+GROUPS_OF_STATES = ("temporal", "input", "mixed", "residual")
 
 
 class Known:
@@ -361,12 +360,12 @@ class Known:
             terms = torch.einsum("ibsw,jbtw->ijbst", *mapped) * allowed
             counts = allowed.sum(-1, keepdim=True).clamp(min=1)
             terms = (terms - terms.sum(-1, keepdim=True) / counts) * allowed
-            names = ("constant", *TERM_GROUPS[:2], "residual")
+            names = ("constant", *GROUPS_OF_STATES[:2], "residual")
             explains = (terms * terms.sum((0, 1))).sum((2, 3, 4))
             for i, mine in enumerate(names):
                 for j, other in enumerate(names):
                     explained[group_of(f"{mine}·{other}")] += float(explains[i, j])
-        return {part: explained[part] / sum(explained.values()) for part in TERM_GROUPS}
+        return {part: explained[part] / sum(explained.values()) for part in GROUPS_OF_STATES}
 
 
 known = cache(Known)
@@ -537,11 +536,11 @@ def test_blocks_add_up_to_what_the_rows_say(first):
     for row in first.heads:
         *sums, rows = first.blocks[f"{row['kind']}.{row['layer']}", row["head"]].sum(0).tolist()
         assert rows == row["rows"]
-        explained = sums[: len(ALL_PARTS)]
+        explained = sums[: len(TERM_GROUPS)]
         for measure, own in zip(MEASURES, sums, strict=True):
             whole = rows if measure.endswith("rebuilds") else sum(explained)
             assert own / whole == pytest.approx(row[measure])
-    assert len(MEASURES) == len(ALL_PARTS) + len(STATE_PARTS) + len(REBUILT)
+    assert len(MEASURES) == len(TERM_GROUPS) + len(STATE_PARTS) + len(REBUILT)
 
 
 def test_blocks_of_an_earlier_version_are_refused(first):

@@ -20,9 +20,9 @@ from attnlib.analysis.interventions import (
     spearman,
 )
 from attnlib.analysis.judge import JudgedSums
-from attnlib.analysis.terms import NINE
 from attnlib.decomposition import STATE_PARTS
 from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.term_names import NINE
 from attnlib.errors import BadInput
 from attnlib.linear_map import LinearMap
 from attnlib.report import PartialSums, analyse, read_report, write_report

@@ -7,8 +7,8 @@ import pytest
 from attnlib.analysis import Stream
 from attnlib.analysis.part_shares import FACTOR_SIDES, PART_COLUMNS, READINGS, readings_of, weights_of
 from attnlib.analysis.results import TERM_COLUMNS
-from attnlib.analysis.terms import CONSTANT, NINE, POSITION_BIAS
 from attnlib.decomposition import STATE_PARTS
+from attnlib.decomposition.term_names import CONSTANT, NINE, POSITION_BIAS
 from attnlib.report import analyse
 from tests.attnlib.analysis.builders import ALL, Toy
 

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
+from attnlib.commands.analyse import analyse_command
 from attnlib.options import AnalyseOptions
-from attnlib.report.command import analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book import slurm
 from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, killed, output_of, until
