@@ -4,9 +4,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-Class = TypeVar("Class", bound=type)
+Function = TypeVar("Function", bound=Callable)
 
 
 def former_object(module: str, replacements: Mapping[str, str], name: str) -> Any:
@@ -31,27 +31,34 @@ def former_object(module: str, replacements: Mapping[str, str], name: str) -> An
     return getattr(import_module(present_module), present_name)
 
 
-def former_arguments(**present: str) -> Callable[[Class], Class]:
-    """Return a decorator of a class that lets its arguments be given by their former names.
+def former_arguments(**present: str) -> Callable[[Function], Function]:
+    """Return a decorator of a class or a function that lets arguments be given by their former names.
 
     Args:
         present: the present name of each argument, by the former one.
     """
 
-    def decorated(cls: Class) -> Class:
-        present_init = cls.__init__
-
-        @wraps(present_init)
-        def init(self: Any, *positional: Any, **named: Any) -> None:
-            for former in present.keys() & named.keys():
-                warn(f"{cls.__name__}({former}=…) is deprecated: it is {present[former]}")
-                named[present[former]] = named.pop(former)
-            present_init(self, *positional, **named)
-
-        cls.__init__ = init  # type: ignore[misc]
-        return cls
+    def decorated(function: Function) -> Function:
+        if isinstance(function, type):
+            cls: Any = function
+            cls.__init__ = _with_former_names(cls.__init__, cls.__name__, present)
+            return cls
+        return _with_former_names(function, function.__name__, present)
 
     return decorated
+
+
+def _with_former_names(function: Function, shown: str, present: Mapping[str, str]) -> Function:
+    """Return a function that renames arguments; warnings name the function as shown."""
+
+    @wraps(function)
+    def renamed(*positional: Any, **named: Any) -> Any:
+        for former in present.keys() & named.keys():
+            warn(f"{shown}({former}=…) is deprecated: it is {present[former]}")
+            named[present[former]] = named.pop(former)
+        return function(*positional, **named)
+
+    return cast(Function, renamed)
 
 
 def former_attribute(former: str, present: str) -> Any:

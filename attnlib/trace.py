@@ -466,7 +466,7 @@ class Trace(ShowsShapes):
             predicts=has_next,
         )
 
-    # tokens, masks and states
+    # -- tokens, masks and states --
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Return the tokens of a side; those of the target are the ones that the decoder reads.
@@ -525,7 +525,7 @@ class Trace(ShowsShapes):
         """Names of the attentions whose scores cannot be checked, because the model returned no weights."""
         return tuple(attention.name for attention in self.attentions if attention.weights is None)
 
-    # its attentions
+    # -- its attentions --
 
     def layers(self, kind: AttentionKind) -> tuple[Attention, ...]:
         """Return the attentions of a kind, in the order of their layers.
@@ -625,7 +625,7 @@ class Trace(ShowsShapes):
         weights = softmax_over(scores, allowed)  # (batch, target, source); NaN in rows of padding
         return weights.masked_fill(~allowed, 0)
 
-    # traces derived from this one
+    # -- traces derived from this one --
 
     def to(self, device: torch.device | str) -> "Trace":
         """Return the trace with every tensor on another device.
@@ -713,7 +713,7 @@ class Trace(ShowsShapes):
         object.__setattr__(trace, "_is_validated", True)
         return trace
 
-    # checks
+    # -- checks --
 
     def check(self) -> None:
         """Check shapes, numbers and scores.

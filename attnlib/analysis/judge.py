@@ -25,7 +25,7 @@ from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, subsets, term
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
-from attnlib.former_names import former_object
+from attnlib.former_names import former_arguments, former_attribute, former_object
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
@@ -268,6 +268,8 @@ class AttentionSums(StreamingSums):
     )
     SAVED_AS: ClassVar[dict[str, str]] = {"term_sums": "terms"}
 
+    terms = former_attribute("AttentionSums.terms", "term_sums")
+
     def __init__(self, heads: Collection[int], term_names: Collection[str]):
         self.heads = tuple(heads)
         self.term_names = tuple(term_names)
@@ -308,9 +310,8 @@ class AttentionSums(StreamingSums):
         query_side, key_side = trace.sides(head_terms.attention.kind)
         queries = trace.counted(query_side)[whole]  # (samples, target)
         keys = trace.counted(key_side)[whole]  # (samples, source)
-        typicality, exact = average.typicality(
-            head_terms.weights, queries, keys
-        )  # (heads, samples), (samples,)
+        # of each head and sample, and of each sample
+        typicality, exact = average.typicality(head_terms.weights, queries, keys)
         is_known = ~typicality.isnan()  # (heads, samples)
         self.typicality += typicality.where(exact, 0.0).nansum(1)
         self.covered += (is_known & exact).sum(1)
@@ -368,6 +369,9 @@ class HeadSums:
 
     attention: AttentionSums
     index: int
+
+    terms = former_attribute("HeadSums.terms", "term_names")
+    place = former_attribute("HeadSums.place", "index")
 
     @property
     def term_names(self) -> tuple[str, ...]:
@@ -444,6 +448,7 @@ class HeadSums:
         """Return what one of the sums of the attention, (heads,), is for this head."""
         return sums[self.index].item()
 
+    @former_arguments(fitted="n_fitted_samples")
     def share(
         self, terms: Collection[str] | Mapping[str, float], *, n_fitted_samples: float = math.inf
     ) -> ShareInterval:

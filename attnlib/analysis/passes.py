@@ -13,7 +13,7 @@ from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
-from attnlib.former_names import former_object
+from attnlib.former_names import former_arguments, former_object
 from attnlib.progress import Progress
 
 Sums = TypeVar("Sums", Fit, JudgedSums)  # of the first or of the second pass
@@ -112,6 +112,7 @@ def _fit_and_judge(
         return judge_shard(stream, fit, shard, interventions=interventions, keep=keep, progress=follow)
 
 
+@former_arguments(part="shard")
 def fit_shard(
     stream: Stream,
     shard: Shard | None = None,
@@ -135,6 +136,7 @@ def fit_shard(
     return _pass_over(stream, sums, "fit", shard=shard or Shard(), keep=keep, progress=progress)
 
 
+@former_arguments(part="shard")
 def judge_shard(
     stream: Stream,
     fit: Fit,

@@ -186,6 +186,7 @@ class Stream(Generic[Batch]):
             return replace(self, probed=0, no_probe=str(error))
         return self
 
+    @former_arguments(part="shard")
     def first(self, stage: str = "fit", shard: "Shard | None" = None) -> Batch | None:
         """Return the first batch that a shard reads at a stage; None if there is none.
 

@@ -15,14 +15,14 @@ from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
 from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, term_name
 from attnlib.errors import check_known
-from attnlib.former_names import former_object
+from attnlib.former_names import former_arguments, former_attribute, former_object
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
 _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multiplied at once
 
 
-# products ---------------------------------------------------------------------------------------------------
+# -- products --
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,8 @@ class AttentionTerms:
     allowed: Bool[Tensor, "samples target source"]
     known_pairs: Bool[Tensor, "samples target source"]
 
+    fitted = former_attribute("AttentionTerms.fitted", "known_pairs")
+
     def __getitem__(self, parts: tuple[str, str] | str) -> Float[Tensor, "heads samples target source"]:
         """Return a term by the part of the query and that of the key, or by its name.
 
@@ -63,6 +65,7 @@ class AttentionTerms:
         return f"AttentionTerms of {self.attention.name} ({sizes}): {', '.join(self.names)}"
 
 
+@former_arguments(means="place_components")
 def attention_terms(
     fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], place_components: dict[str, PlaceComponents]
 ) -> Iterator[AttentionTerms]:
@@ -274,6 +277,6 @@ class _Products:
 def __getattr__(name: str) -> Any:
     module = "attnlib.decomposition.term_names"
     former = {"PARTS": f"{module}.TERM_GROUPS", "part_of": f"{module}.group_of"}
-    for unchanged in ("NINE", "REBUILT", "terms_of", "subsets"):
+    for unchanged in ("CONSTANT", "POSITION_BIAS", "NINE", "REBUILT", "term_name", "terms_of", "subsets"):
         former[unchanged] = f"{module}.{unchanged}"
     return former_object(__name__, former, name)

@@ -250,7 +250,7 @@ class Components:
         counts = f"{self.occurrences:,} positions, {len(self.tokens):,} tokens"
         return f"Components({sizes}, method={self.method!r}) of {counts}"
 
-    # sizes, sums and counts ---------------------------------------------------------------------------------
+    # -- sizes, sums and counts --
 
     @property
     def n_tokens(self) -> int:
@@ -335,7 +335,7 @@ class Components:
         by_token[tokens] = table[: len(tokens)]
         return by_token
 
-    # fitting ------------------------------------------------------------------------------------------------
+    # -- fitting --
 
     @takes_arrays
     def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
@@ -510,7 +510,7 @@ class Components:
             token_of_row = np.concatenate((token_of_row, new_tokens))
         return row_of_token, token_of_row
 
-    # results ------------------------------------------------------------------------------------------------
+    # -- results --
 
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
@@ -692,7 +692,7 @@ class Components:
         positions = np.arange(valid.shape[1]).clip(max=zero_row)
         return np.where(valid, positions, zero_row)
 
-    # files --------------------------------------------------------------------------------------------------
+    # -- files --
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return all that was summed, without spare rows and columns."""
@@ -936,4 +936,5 @@ def _listed(settings: dict) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    return former_object(__name__, {"PART_NAMES": f"{__name__}.STATE_PARTS"}, name)
+    former = {"PART_NAMES": f"{__name__}.STATE_PARTS", "Means": f"{__name__}.PlaceComponents"}
+    return former_object(__name__, former, name)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
+from attnlib.former_names import former_object
 from attnlib.optional import library
 from attnlib.report.as_text import number
 
@@ -244,3 +245,8 @@ def _rows_of_head(head: Head, first: dict, second: dict, *, intervals: _Interval
         }
         rows.append(head.columns | differences)
     return rows
+
+
+def __getattr__(name: str) -> Any:
+    former = {"compare_command": "attnlib.commands.compare.compare_command"}
+    return former_object(__name__, former, name)

@@ -18,6 +18,7 @@ from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
+from attnlib.former_names import former_arguments
 from attnlib.sealed import load_file, save_file
 
 FORMAT = "attnlib.analysis/9"
@@ -203,6 +204,7 @@ class PartialSums:
         return json.loads(json.dumps({**self.settings, **shard.settings()}))
 
 
+@former_arguments(part="shard")
 def merged_fit(keep: PartialSums, shard: Shard) -> Fit:
     """Return the sums of the first pass over all shards.
 
@@ -229,6 +231,7 @@ def _empty_fit() -> Fit:
     return Fit(method="least_squares")
 
 
+@former_arguments(part="shard")
 def merged_analysis(
     stream: Stream,
     keep: PartialSums,
