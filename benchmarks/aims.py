@@ -121,7 +121,7 @@ def model(width: int, layers: int, heads: int) -> MarianMTModel:
     marks = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
     config = MarianConfig(vocab_size=PIECES, d_model=width, attn_implementation="eager", **sizes, **marks)
     with torch.random.fork_rng(devices=[]):  # transformers takes no generator
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)  # torch.manual_seed would seed accelerators as well
         return MarianMTModel(config).eval()
 
 
