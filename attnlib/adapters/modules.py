@@ -26,6 +26,7 @@ from torch.overrides import TorchFunctionMode
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, single
 from attnlib.softmax import log_probability_of
 from attnlib.trace import Attention, AttentionKind, Trace
@@ -749,9 +750,6 @@ class _Caught(ShowsShapes):
     keys: object
 
 
-Traced = ModelAdapter  # its name in earlier releases
-
-
 class Modules(ModelAdapter):
     """Trace a model of which some modules are watched while it runs.
 
@@ -1076,3 +1074,7 @@ def _packed_maps(module: nn.MultiheadAttention) -> tuple[LinearMap, LinearMap]:
     query_map = LinearMap.of_rows(query_weight, query_bias, heads)
     key_map = LinearMap.of_rows(key_weight, key_bias, heads)
     return query_map, key_map
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Traced": f"{__name__}.ModelAdapter"}, name)

@@ -308,9 +308,9 @@ class InterventionSums(StreamingSums):
         means = self.moved / self.rows  # (heads, ways, sides, parts); 0 / 0 is NaN
         numbered = (enumerate(names) for names in (self.heads, WAYS, FACTOR_SIDES, MOVED_PARTS))
         for entries in product(*numbered):
-            place = tuple(number for number, _ in entries)
+            index = tuple(number for number, _ in entries)
             head, way, side, part = (name for _, name in entries)
-            yield {"head": head, "way": way, "side": side, "part": part, "moved": float(means[place])}
+            yield {"head": head, "way": way, "side": side, "part": part, "moved": float(means[index])}
 
 
 def donors_of(

@@ -31,7 +31,7 @@ from attnlib.arrays import EVERYWHERE, Mask, ShowsShapes, States, Tokens, takes_
 from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
 from attnlib.decomposition.sums import TwoReadings, in_summable_precision
 from attnlib.decomposition.two_way import (
-    Fit,
+    TwoWayFit,
     VarianceExplained,
     centred_by_piece,
     means_of,
@@ -242,7 +242,7 @@ class Components:
         # Tokens have rows in the order of first sight; a given vocabulary has all of its rows at once.
         self._token_of_row = np.arange(n_tokens or 0)
         self._row_of_token = np.arange(n_tokens or 0)  # −1 where a token has none
-        self._fit: Fit | None = None  # until the sums change
+        self._fit: TwoWayFit | None = None  # until the sums change
         self._tables: dict[tuple[torch.dtype, torch.device], _Tables] = {}
 
     def __repr__(self) -> str:
@@ -529,13 +529,13 @@ class Components:
         """Mean of all states summed, float64: the constant that all positions and tokens share."""
         return self._position_sums.sum(0) / max(self.occurrences, 1)
 
-    def _solution(self) -> Fit:
+    def _solution(self) -> TwoWayFit:
         """Return μ by position and χ by row, float64; they are computed anew when the sums have changed."""
         if self._fit is None:
             self._fit = self._fitted()
         return self._fit
 
-    def _fitted(self) -> Fit:
+    def _fitted(self) -> TwoWayFit:
         if self.method == "means":
             return means_of(self._position_sums, self._token_sums, self._pair_counts)
         temporal, inputs = two_way(self._position_sums, self._token_sums, self._pair_counts)

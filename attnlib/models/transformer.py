@@ -802,9 +802,9 @@ class Transformer(nn.Module):
             BadInput: there is no such layer or head.
         """
         check_known("kind of attention", kind, get_args(AttentionKind))
-        for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
-            if not 0 <= place < size:
-                raise BadInput(f"{name} is {place}; this network has {name}s 0 to {size - 1}")
+        for name, number, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
+            if not 0 <= number < size:
+                raise BadInput(f"{name} is {number}; this network has {name}s 0 to {size - 1}")
         if kind == "cross":
             attention = self._decoder_layers[layer].cross_attention
         elif kind == "decoder_self":

@@ -133,7 +133,7 @@ class CheckpointPasses:
         Returns:
             Numbers of heads by the number of the layer.
         """
-        return {place.layer: place.heads for place in self.checkpoint.adapter(("cross",)).hooked}
+        return {hooked.layer: hooked.heads for hooked in self.checkpoint.adapter(("cross",)).hooked}
 
     def words(self) -> list[WordPair] | None:
         """Return the words of each line.
@@ -237,10 +237,10 @@ class CheckpointPasses:
         if line.spans is not None and len(line.spans) == len(line.ids):
             of_piece = words_at(line.text, _without_prefix(line))
             marks = self._marks[line.side]
-            for place, token in enumerate(line.ids):
-                _, end = line.spans[place]
+            for index, token in enumerate(line.ids):
+                _, end = line.spans[index]
                 if token in marks or (line.prefix and end <= len(line.prefix)):
-                    of_piece[place] = NO_WORD
+                    of_piece[index] = NO_WORD
             return Words(tuple(words), tuple(of_piece))
         joined = self.checkpoint.join(line.side, line.ids, text=line.prefix + line.text)
         return _of_known_words(

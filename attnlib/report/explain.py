@@ -135,8 +135,8 @@ class Explanation:
         shares = sorted(self.shares.items(), key=_by_share, reverse=True)
         largest = ", ".join(f"{name} {share:.2f}" for name, share in shares[:3])
         sizes = f"{len(self.query_words)} queries, {len(self.key_words)} keys"
-        place = f"{self.kind}, layer {self.layer}, head {self.head}"
-        return f"Explanation of {place}, {sizes}; the largest shares: {largest}"
+        shown_head = f"{self.kind}, layer {self.layer}, head {self.head}"
+        return f"Explanation of {shown_head}, {sizes}; the largest shares: {largest}"
 
 
 def _by_share(item: tuple[str, float]) -> float:

@@ -12,6 +12,9 @@ from attnlib.linear_map import LinearMap
 from attnlib.trace import Attention
 
 FORMER = {
+    "attnlib.adapters.modules.Traced": "attnlib.adapters.modules.ModelAdapter",
+    "attnlib.adapters.single_stack.Side": "attnlib.adapters.single_stack.Operand",
+    "attnlib.alignment.both_directions.Method": "attnlib.alignment.both_directions.Symmetrisation",
     "attnlib.analysis.Losses": "attnlib.analysis.stream.CorpusGaps",
     "attnlib.analysis.judge.HeldOutSums": "attnlib.analysis.judge.JudgedSums",
     "attnlib.analysis.passes.fit_part": "attnlib.analysis.passes.fit_shard",
