@@ -29,6 +29,9 @@ _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multipl
 class AttentionTerms:
     """The terms of the scores of the chosen heads, over the whole samples of a batch.
 
+    They are those of :class:`~attnlib.decomposition.AlignmentTerms` for any attention: of several heads, with
+    a constant part and a position bias if there are any.
+
     Attributes:
         attention: the attention that the heads belong to.
         heads: numbers of the heads.

@@ -3,11 +3,14 @@
 import math
 
 import pytest
+import torch
 
 from attnlib.analysis import Stream
 from attnlib.analysis.part_shares import FACTOR_SIDES, PART_COLUMNS, READINGS, readings_of, weights_of
 from attnlib.analysis.results import TERM_COLUMNS
 from attnlib.decomposition import STATE_PARTS
+from attnlib.decomposition.by_part import PART_AXES, ByPart
+from attnlib.decomposition.shares import Shares
 from attnlib.decomposition.term_names import CONSTANT, NINE, POSITION_BIAS
 from attnlib.report import analyse
 from tests.attnlib.analysis.builders import ALL, Toy
@@ -54,6 +57,21 @@ def test_hand_worked_readings_of_a_head():
     found = readings_of(covariance, covariance, "residual")
     columns = ("own_share", "split_share", "any_term_share", "query_share", "keys_share")
     assert [found[column] for column in columns] == [0, 0.25, 0.5, 0, 0.5]
+
+
+@pytest.mark.parametrize("part", STATE_PARTS)
+def test_readings_of_nine_terms_are_the_shares_of_parts(part):
+    matrix = torch.randn(3, 3, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    table = ByPart.of(matrix, axes=PART_AXES)
+    of_parts = Shares(table, table, entries=8, rows=2, rows_left_out=0).of_parts()
+    covariance = dict(zip(NINE, matrix.flatten().tolist(), strict=True))
+    readings = readings_of(covariance, covariance, part)
+    assert readings["own_share"] == pytest.approx(of_parts.own[part])
+    assert readings["split_share"] == pytest.approx(of_parts.split[part])
+    assert readings["any_term_share"] == pytest.approx(of_parts.any_term[part])
+    assert readings["query_share"] == pytest.approx(of_parts.decoder[part])
+    assert readings["keys_share"] == pytest.approx(of_parts.encoder[part])
+    assert readings["mean_absolute_share"] == pytest.approx(of_parts.mean_absolute[part])
 
 
 def test_parts_and_the_bias_sum_to_one(analysis):
