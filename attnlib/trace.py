@@ -774,8 +774,7 @@ class Trace(ShowsShapes):
         batch, target = query_mask.shape
         source = key_mask.shape[1]
         allowed = attention.allowed(query_mask, key_mask)  # (batch, target, source)
-        for name in ("weights", "position_bias"):
-            matrix = getattr(attention, name)
+        for name, matrix in (("attention", attention.weights), ("position_bias", attention.position_bias)):
             if matrix is None:
                 continue
             shape = tuple(matrix.shape)

@@ -121,7 +121,7 @@ def assert_same_pass(found, expected):
     for name in (*TOKENS, "target_outputs"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
     names = attrgetter("name", "query_site", "key_site")
-    states = attrgetter("query_inputs", "key_inputs", "position_bias", "attention")
+    states = attrgetter("query_inputs", "key_inputs", "position_bias", "weights")
     for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
         assert names(mine) == names(theirs)
         torch.testing.assert_close(states(mine), states(theirs), rtol=0, atol=0)

@@ -73,7 +73,7 @@ def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     right = toys.pass_of(one, **more)
     in_front = partial(toys.padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
-    axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
+    axes |= {name: {"target": 2, "source": 3} for name in ("weights", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
     sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*TOKENS, "target_outputs")}
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
