@@ -51,7 +51,8 @@ def with_one(value, name):
 test_passes_that_are_refused = refused(
     *((partial(with_one, value, name), f"cross.1: {shown} hold NaN or infinity … (sample 0, position {at})")
       for name, shown, at in (("query_inputs", "query_inputs", "1"), ("key_inputs", "key_inputs", "1"),
-                              ("position_bias", "position_bias", "1 and 2"), ("weights", "attention", "1 and 2"))
+                              ("position_bias", "position_bias", "1 and 2"),
+                              ("weights", "attention", "1 and 2"))
       for value in (NAN, torch.inf)),
     *((partial(attended, **{name: torch.ones(shape) for name, shape in own.items()}), said)
       for own, said in SHAPES["attended"]),
