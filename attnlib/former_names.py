@@ -22,7 +22,7 @@ def former_object(module: str, replacements: Mapping[str, str], name: str) -> An
         the function, class or constant under its present name.
 
     Raises:
-        AttributeError: the module has no attribute of this name, and had none.
+        AttributeError: the name is not a former one.
     """
     if name not in replacements:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

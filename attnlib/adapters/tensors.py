@@ -107,7 +107,7 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> Trace:
 
 @dataclass(frozen=True, order=True)
 class _Prefix:
-    """What the names of the tensors of an attention begin with, the ``<at>``, as text and taken apart."""
+    """The ``<at>`` with which the names of the tensors of an attention begin, as text and taken apart."""
 
     kind: AttentionKind
     layer: int

@@ -113,7 +113,7 @@ def readings_of(
 ) -> dict[str, float]:
     """Return the shares of a part in every reading, by column of :data:`PART_COLUMNS`.
 
-    Of the nine terms of the papers, :meth:`attnlib.decomposition.shares.Shares.of_parts` returns the same
+    For the nine terms of the papers, :meth:`attnlib.decomposition.shares.Shares.of_parts` returns the same
     shares. There queries are decoder states and keys are encoder states, so that ``query_share`` is
     ``decoder``, and ``keys_share`` is ``encoder``.
 
