@@ -275,8 +275,8 @@ def test_shards_that_are_missing_are_listed(tmp_path):
 def test_another_analysis_in_the_same_folder_is_refused(finished):
     """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
     keep = keep_of(finished, target="b.txt")
-    for use in (partial(read, stream=stream_of()), partial(merged_fit, part=WHOLE)):
-        assert_refused(partial(use, keep), "part of another analysis (target is None there, b.txt here)")
+    for use in (partial(read, stream=stream_of()), partial(merged_fit, shard=WHOLE)):
+        assert_refused(partial(use, keep), "has sums of another analysis (target is None there, b.txt here)")
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -295,7 +295,7 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     before = path.read_bytes()
     damage(path)
     assert path.read_bytes() != before
-    said = f"{stage}-0-of-1/sums.safetensors is not what … make this part"
+    said = f"{stage}-0-of-1/sums.safetensors is not what … run this shard"
     assert_refused(lambda: read(keep, stream_of()), said, CorruptFile)
 
 
