@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from attnlib.decomposition.term_names import term_name
@@ -186,16 +187,16 @@ def explain(
             "words=True"
         )
     _require_head(shown, kind, layer=layer, head=head)
-    attention = f"{kind}.{layer}"
+    chosen = Head(f"{kind}.{layer}", head)
     words = words_of(analysis, shown, name or id_as_word)
     query_side, key_side = SIDES_OF_KIND[kind]
     return Explanation(
         kind=kind,
         layer=layer,
         head=head,
-        names=shown.term_names[attention],
-        terms=shown.terms[attention, head],
-        attention=shown.attention[attention, head],
+        names=shown.term_names[chosen.attention],
+        terms=shown.terms[chosen],
+        attention=shown.attention[chosen],
         query_words=[visible(word) for word in words[query_side]],
         key_words=[visible(word) for word in words[key_side]],
     )

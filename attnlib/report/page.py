@@ -18,6 +18,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
@@ -333,9 +334,10 @@ def _script(analysis: Analysis, name: Name) -> _Script:
 
     Shares are not in its data: it reads them, as they are shown, from the tables of the page.
     """
-    heads = [(row["kind"], row["layer"], row["head"]) for row in analysis.heads]
+    heads = [Head.of_row(row) for row in analysis.heads]
     samples = [_sample_for_script(analysis, sample, heads, name=name) for sample in analysis.samples]
-    data = {"maps": MAPS, "heads": heads, "samples": samples}
+    kinds_layers_and_numbers = [tuple(head.columns.values()) for head in heads]
+    data = {"maps": MAPS, "heads": kinds_layers_and_numbers, "samples": samples}
     data_as_text = json.dumps(data, separators=(",", ":"))
     code = _SCRIPT.read_text(encoding="utf-8")
     digest = hashlib.sha256(code.encode()).digest()
@@ -347,13 +349,13 @@ def _script(analysis: Analysis, name: Name) -> _Script:
 
 
 def _sample_for_script(
-    analysis: Analysis, sample: Sample, heads: list[tuple[str, int, int]], *, name: Name
+    analysis: Analysis, sample: Sample, heads: list[Head], *, name: Name
 ) -> dict[str, Any]:
     """Return a sample as the script reads it: its words, and its matrices as bytes."""
     words = {}
     for side, words_of_side in words_of(analysis, sample, name).items():
         words[side] = [visible(word) for word in words_of_side]
-    maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
+    maps = [sample.maps[head].flatten() for head in heads]
     probe = None
     if sample.probe is not None:
         largest = sample.probe.max().clamp(min=1e-30)

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.columns import share_column
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, TERM_GROUPS, group_of
@@ -149,9 +150,9 @@ class Plots:
             BadInput: the analysis keeps no such sentence.
             UnknownName: there is no such head.
         """
-        attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
+        chosen = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
-        weights = attention[attention_name, head]  # (queries, keys)
+        weights = attention[chosen]  # (queries, keys)
         query_side, key_side = SIDES_OF_KIND[kind]
         queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
@@ -162,8 +163,8 @@ class Plots:
         return figure
 
 
-def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> str:
-    """Return the name of the attention that has a head.
+def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> Head:
+    """Return the head of an attention.
 
     Raises:
         BadInput: the head was not analysed.
@@ -171,7 +172,7 @@ def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> st
     check_known("kind of attention", kind, KINDS)
     analysed = [f"{row['layer']}.{row['head']}" for row in analysis.heads if row["kind"] == kind]
     check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", analysed)
-    return f"{kind}.{layer}"
+    return Head(f"{kind}.{layer}", head)
 
 
 def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
