@@ -178,7 +178,7 @@ def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[T
 
 def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
     """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
-    first, second = softmax_over(rows, valid)(own, valid)
+    first, second = softmax_over(rows, valid), softmax_over(own, valid)
     same = first.argmax(-1) == second.argmax(-1)
     return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
 
