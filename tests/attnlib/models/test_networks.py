@@ -470,7 +470,8 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
 def test_a_head_of_a_trace_is_that_head_of_its_attention(kind):
     trace = nets.transformer()(BATCH)
     head, recorded = trace.head(kind, 1, 2), trace.layers(kind)[1]
-    for name in ("scores", "attention", "context", "values"):
+    assert torch.equal(head.attention, recorded.weights[:, 2])
+    for name in ("scores", "context", "values"):
         assert torch.equal(getattr(head, name), getattr(recorded, name)[:, 2]), name
     assert torch.equal(head.attentions[0].queries[:, 0], recorded.queries[:, 2])
     assert head.source_tokens is trace.source_tokens
