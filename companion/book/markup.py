@@ -29,7 +29,8 @@ def with_code(text: str) -> str:
 def claim_tag(note: str, text: str, claim: Claim, verdict: Verdict, *, is_badge: bool) -> str:
     """Return the button that stands in a sentence and opens the note of a claim.
 
-    A source badge says its sign, and its outcome in words to those who hear the page. An evidence tag is a number.
+    A source badge shows a sign, and says the outcome in words to those who hear the page.
+    An evidence tag is a number.
     """
     if not is_badge:
         return f'<button type="button" class="evidence-tag" popovertarget="{note}">{plain(text)}</button>'
@@ -50,7 +51,7 @@ def outcome_tag(claim: Claim, verdict: Verdict) -> str:
 
 
 def claim_note(note: str, claim: Claim, judgement: Judgement, profile: str, scorecard: str) -> str:
-    """Return the note that a badge opens: whose claim it is, what it says, what came out, and by which numbers."""
+    """Return the note that a badge opens: whose claim it is, what it says, what came out, the numbers."""
     row = "numbers" if claim.number else claim.id  # printed numbers have one place
     label = source_label(claim)
     kind = "of-source" if label else "of-ours"

@@ -5,18 +5,18 @@ These marks stand in the Markdown of a page:
 * ``{num}`temporal_share:spearman.temporal_share|.2f` `` — a number; the experiment's name may be left out in
   its own chapter, and :mod:`companion.book.numbers` has the ways to write one;
 * ``{verdict}`claim-id = reproduced` `` — the verdict that the sentence was written for. Any other one of
-  today is an error, which asks for another sentence. A reader sees a source badge where the claim is a paper's
-  or a primer's, and the number behind it where it is the book's own;
-* ``{evidence}`claim-id = reproduced` `` — the same, and a reader sees the number whoever makes the claim;
-* ``{checked}`claim-id = reproduced` `` — the same, and a reader sees nothing: the sentence has its number already;
+  today is an error, which asks for another sentence. A reader sees a source badge where the claim is a
+  paper's or a primer's, and the number behind it where it is the book's own;
+* ``{evidence}`claim-id = reproduced` `` — the same, and a reader sees the number, whosever the claim is;
+* ``{checked}`claim-id = reproduced` `` — the same, and a reader sees nothing: the sentence has its number;
 * a ``{claims}`` block — a table of the chapter's claims (``:kind: falsifier`` for those of that kind, or one
   id a line) with number and outcome.
 
 All are of the result that the chapter leads with, the committed one of the paper profile where there is one;
-``experiment@quick:key`` and ``claim-id@quick`` name another. Pages of the book get HTML in their place: a number
-has its source as its title, a badge opens a note with the claim and its numbers. Notebooks that leave the book
-get text. ``python -m companion.book.prose
-notebooks/primer/x.md`` shows a chapter as it will read, with whatever is wrong by line.
+``experiment@quick:key`` and ``claim-id@quick`` name another. Pages of the book get HTML in their place: a
+number has its source as its title, a badge opens a note with the claim and its numbers. Notebooks that leave
+the book get text. ``python -m companion.book.prose notebooks/primer/x.md`` shows a chapter as it will read,
+with whatever is wrong by line.
 """
 
 import re
@@ -33,7 +33,7 @@ from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verdicts import Judgement
 from companion.claims.verify import judge
 from companion.claims.wording import SIGNS, evidence, outcome, source_label
 from companion.paths import PROFILES

@@ -151,7 +151,7 @@ def figure_page(
 
 
 def place_line(prose: str) -> str:
-    """Return the line below a title that says where in the papers a chapter belongs; none where it belongs nowhere."""
+    """Return the line below a title with the place in the papers; empty for a chapter that has none."""
     place = str(yaml.safe_load(prose.split("---\n")[1]).get("place", "")) if prose.startswith("---\n") else ""
     if not place or place.startswith("Part "):
         return ""

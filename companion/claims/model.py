@@ -274,7 +274,9 @@ class Paper:
     claims: tuple[Claim, ...]
     tables: PublishedTables
     accuracy: Mapping[str, tuple[str, ...]]  # by experiment, keys of how well its networks do
-    central: Mapping[str, str] = field(default_factory=dict)  # by claim, what the paper claims above all, in short
+    central: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by claim, what the paper claims above all, in short
 
 
 class Ours(Fields):  # a quantity of our own result
@@ -376,7 +378,9 @@ class PaperFields(Fields):
     predicted: bool = False  # its statements are predictions of ours
     sentences: dict[Name, Text] = Field(default_factory=dict)  # what statements are inferred from, by name
     claims: list[ClaimFields]
-    central: dict[Name, Text] = Field(default_factory=dict)  # by claim: what the scorecard begins with, in short
+    central: dict[Name, Text] = Field(
+        default_factory=dict
+    )  # by claim: what the scorecard begins with, in short
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
     presuppositions: dict[Name, Annotated[tuple[Presupposition, ...], Listed]] = Field(default_factory=dict)
     accuracy: dict[Experiment, Annotated[tuple[str, ...], Listed]] = Field(default_factory=dict)

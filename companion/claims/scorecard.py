@@ -43,8 +43,20 @@ KINDS = {
     "falsifier": "what would change our mind",
     "reading": "what our own sentences rest on",
 }
-COLUMNS = ("claim", "source", "kind", "place", "statement", "profile", "verdict", "what came out", "numbers", "p",
-           "chapter", "set with the result known")  # fmt: skip
+COLUMNS = (
+    "claim",
+    "source",
+    "kind",
+    "place",
+    "statement",
+    "profile",
+    "verdict",
+    "what came out",
+    "numbers",
+    "p",
+    "chapter",
+    "set with the result known",
+)
 DOT_ORDER = (
     Verdict.REPRODUCED,
     Verdict.NOT_REPRODUCED,
@@ -105,7 +117,9 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         for name, short in paper.central.items():
             row = by_place[name, PROFILES[-1]]
             central.append((_source_name(paper, row.claim), short, row))
-    return template(PAGE, figure=figure, outcome=outcome, after_looking=decided_after_looking, **filters).render(
+    return template(
+        PAGE, figure=figure, outcome=outcome, after_looking=decided_after_looking, **filters
+    ).render(
         papers=papers,
         central=central,
         sources=list(overview(papers, rows)),
@@ -135,8 +149,9 @@ def scorecard_csv(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         numbers = "; ".join(f"{key}: {estimate}" for key, estimate in judgement.evidence.items())
         p = "" if judgement.p is None else f"{judgement.p:.3g}"
         known = "yes" if decided_after_looking(claim) else ""
-        writer.writerow([claim.id, claim.paper, kind_of(claim), claim.place, claim.says, row.profile, row.verdict.value,
-                         outcome(claim, row.verdict), numbers, p, chapter, known])  # fmt: skip
+        about = [claim.id, claim.paper, kind_of(claim), claim.place, claim.says]
+        came_out = [row.profile, row.verdict.value, outcome(claim, row.verdict), numbers, p]
+        writer.writerow([*about, *came_out, chapter, known])
     return out.getvalue()
 
 
@@ -151,7 +166,7 @@ def kind_of(claim: Claim) -> str:
 
 
 def overview(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[Source]:
-    """What each source says, and what the book says itself, at the paper profile; two primers are two sources."""
+    """What each source says, and what the book says itself, at the paper profile; primers are two sources."""
     judged = [row for row in rows if row.profile == PROFILES[-1] and not row.claim.reading]
     for paper in _papers_before_primers(papers):
         statements = [row for row in judged if row.claim.paper == paper.name and source_of(row.claim)]
@@ -187,7 +202,7 @@ def _short(title: str) -> str:
 
 
 def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
-    """Counts of verdicts on a paper's printed numbers, for each of its tables and for further readings of them."""
+    """Counts of verdicts on printed numbers, for each table and for further readings of the numbers."""
     found = answers(rows)
     for paper in papers:
         for name in paper.tables.names:

@@ -1,8 +1,8 @@
 """Claims and verdicts in words: whose statement a claim is, what came out, and the numbers behind it.
 
-Two kinds of claim look different to a reader. A *source's* claim is a statement that a paper or a primer makes,
-or that this book infers from one of its sentences. All others are the book's *own*: what its sentences say, what
-it predicts, and what would change its mind. Which of the two a claim is follows from its file alone.
+Two kinds of claim look different to a reader. A *source's* claim is a statement that a paper or a primer
+makes, or that this book infers from one of its sentences. All others are the book's *own*: what its sentences
+say, what it predicts, and what would change its mind. Which of the two a claim is follows from its file.
 """
 
 from collections.abc import Sequence
@@ -77,14 +77,14 @@ PIECES = {  # of keys of results, where another word than the key's own is clear
 
 
 def source_of(claim: Claim) -> str:
-    """Return ``"paper"`` or ``"primer"`` for a source's claim, and an empty text for one of the book's own."""
+    """Return ``"paper"`` or ``"primer"`` for a source's claim, and an empty text for the book's own."""
     if claim.kind != "statement" or claim.origin == "predicted":
         return ""
     return SOURCES.get(claim.paper, "paper")
 
 
 def source_label(claim: Claim) -> str:
-    """Return what a badge calls the source of a claim, such as ``paper, inferred``; empty for the book's own."""
+    """Return what a badge calls a claim's source, such as ``paper, inferred``; empty for the book's own."""
     source = source_of(claim)
     if source and claim.origin == "inferred":
         return f"{source}, inferred"
@@ -94,8 +94,8 @@ def source_label(claim: Claim) -> str:
 def outcome(claim: Claim, verdict: Verdict) -> str:
     """Return a verdict in words that fit the claim: nothing is *reproduced* that nobody published.
 
-    A claim that a source makes is reproduced or not. One inferred from a source holds here or does not. What would
-    change the book's mind comes true or does not, and a sentence of the book's own holds or does not.
+    A claim that a source makes is reproduced or not. One inferred from a source holds here or does not. What
+    would change the book's mind comes true or does not, and a sentence of the book's own holds or does not.
     """
     if verdict in UNTESTED:
         return UNTESTED[verdict]
@@ -126,9 +126,8 @@ def brief(value: float) -> str:
     >>> [brief(value) for value in (0.5714, -0.0314, 61.24, 1274882.0)]
     ['0.57', '−0.031', '61', '1,274,882']
     """
-    if value == round(value) and abs(value) >= 2:
-        text = f"{value:,.0f}"
-    elif abs(value) >= 10:
+    whole_number = value == round(value) and abs(value) >= 2
+    if whole_number or abs(value) >= 10:
         text = f"{value:,.0f}"
     elif 0 < abs(value) < 0.1:
         text = f"{value:.3f}"
@@ -181,14 +180,25 @@ def key_in_words(key: str) -> str:
     pieces = key.split(".")
     words = [PIECES.get(piece, piece.replace("_", " ")) for piece in pieces]
     conditions = [word for piece, word in zip(pieces, words, strict=True) if word and _is_condition(piece)]
-    quantities = [word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)]
+    quantities = [
+        word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)
+    ]
     return ": ".join(filter(None, [", ".join(conditions), ", ".join(quantities)]))
 
 
 def _is_condition(piece: str) -> bool:
     """Return True for a piece of a key that names a task, a data set or a kind of network."""
     networks = piece in ("AED", "AO", "VED", "gru", "lstm", "vanilla", "ugrnn")
-    tasks = piece in ("one_to_one", "scan", "scan_extended", "reversal", "permutation", "sst", "imdb", "ag_news")
+    tasks = piece in (
+        "one_to_one",
+        "scan",
+        "scan_extended",
+        "reversal",
+        "permutation",
+        "sst",
+        "imdb",
+        "ag_news",
+    )
     texts = piece.startswith(("multi30k", "tatoeba", "europarl", "reordering", "iwslt14"))
     return networks or tasks or texts
 
