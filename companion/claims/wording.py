@@ -166,7 +166,9 @@ def evidence(judgement: Judgement) -> str:
     counts = sorted({estimate.n for estimate in defined if estimate.n is not None})
     if not counts:
         return text
-    return f"{text}, n = {counts[0]:,}" if len(counts) == 1 else f"{text}, n = {counts[0]:,} to {counts[-1]:,}"
+    if len(counts) == 1:
+        return f"{text}, n = {counts[0]:,}"
+    return f"{text}, n = {counts[0]:,} to {counts[-1]:,}"
 
 
 def key_in_words(key: str) -> str:

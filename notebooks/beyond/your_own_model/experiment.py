@@ -35,8 +35,8 @@ METHOD = "least_squares"  # of the components
 def lexical_probe(network: Transformer, trace: Trace) -> Float[Tensor, "batch target source"]:
     """Return β: the probability of the correct word if all cross-attention sees one source position alone.
 
-    The encoder, and all that the decoder reads, is as in the pass (Snell et al. 2021, equation 4). It is zero at
-    padding.
+    The encoder, and all that the decoder reads, is as in the pass (Snell et al. 2021, equation 4). It is zero
+    at padding.
     """
     encoded = network.begin(trace.source_tokens, trace.source_mask)
     columns = []
@@ -45,7 +45,7 @@ def lexical_probe(network: Transformer, trace: Trace) -> Float[Tensor, "batch ta
         alone[:, position] = True
         prefix = replace(encoded, source_mask=alone)
         column = []
-        for words, correct in zip(trace.target_tokens.T, trace.target_outputs.T, strict=True):  # each (batch,)
+        for words, correct in zip(trace.target_tokens.T, trace.target_outputs.T, strict=True):
             logits, prefix = network.write(words, prefix)  # (batch, words)
             column.append(logits.softmax(-1).gather(1, correct[:, None])[:, 0])
         columns.append(torch.stack(column, dim=1))  # (batch, target)
