@@ -50,6 +50,13 @@ def outcome_tag(claim: Claim, verdict: Verdict) -> str:
     return f'<span class="{css}">{" ".join(filter(None, [source, seen]))}</span> {words}'
 
 
+def outcome_badge(claim: Claim, verdict: Verdict) -> str:
+    """Return a source badge alone, for a cell that is short; its outcome is heard."""
+    heard = f'<span class="visually-hidden">: {outcome(claim, verdict)}</span>'
+    css = f"source-badge {verdict.css_class} {claim.origin}"
+    return f'<span class="{css}">{source_label(claim)} {SIGNS[verdict]}{heard}</span>'
+
+
 def claim_note(note: str, claim: Claim, judgement: Judgement, profile: str, scorecard: str) -> str:
     """Return the note that a badge opens: whose claim it is, what it says, what came out, the numbers."""
     row = "numbers" if claim.number else claim.id  # printed numbers have one place
@@ -77,5 +84,11 @@ def _numbers_of(judgement: Judgement, most: int = 8) -> str:
 def template(path: Path, **filters: Callable) -> jinja2.Template:
     """A page to be filled, with the functions of this module and some of its own as filters."""
     pages = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"plain": plain, "with_code": with_code, "outcome_tag": outcome_tag, **filters}
+    pages.filters |= {
+        "plain": plain,
+        "with_code": with_code,
+        "outcome_tag": outcome_tag,
+        "outcome_badge": outcome_badge,
+        **filters,
+    }
     return pages.from_string(path.read_text(encoding="utf-8"))

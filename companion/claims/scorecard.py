@@ -25,7 +25,6 @@ from companion.claims.wording import (
     outcome,
     source_label,
     source_of,
-    whose,
 )
 from companion.paths import PROFILES
 
@@ -110,7 +109,6 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         "presupposed": _presupposed,
         "source_label": source_label,
         "source_of": source_of,
-        "whose": whose,
     }
     central = []
     for paper in _papers_before_primers(papers):

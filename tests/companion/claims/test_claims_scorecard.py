@@ -56,7 +56,7 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
         if line.startswith("| A <paper>".replace("<", "\\<").replace(">", "\\>"))
     )
     assert '<a href="#claim-plain">More than five, in short.</a>' in first
-    assert '<span class="source-badge undecided said">paper ?</span> too few runs to tell' in first
+    assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
 
 
 def test_what_would_change_our_mind_counts_for_no_source(root):
