@@ -91,10 +91,4 @@ def template(path: Path, **filters: Callable) -> jinja2.Template:
         "outcome_badge": outcome_badge,
         **filters,
     }
-        "plain": plain,
-        "with_code": with_code,
-        "outcome_tag": outcome_tag,
-        "outcome_badge": outcome_badge,
-        **filters,
-    }
     return pages.from_string(path.read_text(encoding="utf-8"))
