@@ -1,6 +1,6 @@
-"""What "Take attention apart" shows besides its network: courses of training, and pictures for those without scripts.
+"""What "Take attention apart" shows besides its network: learning curves, and pictures that do not move.
 
-``python -m notebooks.shared.story`` writes both, the pictures with a headless Chromium that runs the page's own script.
+``python -m notebooks.shared.story`` writes both; a headless Chromium draws the pictures by the page's script.
 """
 
 import json
@@ -17,11 +17,17 @@ PAGE = Path("book/take_attention_apart.md")
 SCRIPTS = Path("book/_files/instruments")
 LEARNING = SCRIPTS / "story" / "learning.js"
 PICTURES = Path("book/_story")
-EVERY = 10  # updates between two points of a curve
+HEAD = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    "<title>Story</title>"
+)
 
 
 def learning(result: Result) -> dict:
-    """Networks that learn to copy permutations: accuracy, and attention on the right word in multiples of uniform attention."""
+    """Networks that learn to copy permutations: accuracy, and attention on the right word.
+
+    The latter in multiples of uniform attention.
+    """
     courses = pd.DataFrame(result.tables["courses"])
     learned = courses[(courses["kind"] == "permutation") & (courses["network"] == "learned")]
     steps = sorted(learned["steps"].unique().tolist())
@@ -51,13 +57,21 @@ def stage_of(page: str) -> str:
 def alone(root: Path) -> str:
     """The story as a page by itself: its stage, and a section for each step."""
     source = (root / PAGE).read_text(encoding="utf-8")
-    steps = len(json.loads(re.search(r"<script type=\"application/json\">(.*?)</script>", source)[1])["right"])
-    section = (
-        '<section><h2>Step</h2><p>…</p><div class="story-question"><ul><li>a</li><li>b</li><li>c</li></ul></div>'
-        '<div class="story-answer"><p>…</p></div></section>'
+    steps = len(
+        json.loads(re.search(r"<script type=\"application/json\">(.*?)</script>", source)[1])["right"]
     )
-    head = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Story</title>'
-    return f"{head}<section>{stage_of(source)}{section * steps}</section></html>"
+    sections = "".join(section_of(root, step) for step in range(1, steps + 1))
+    return f"{HEAD}<section>{stage_of(source)}{sections}</section></html>"
+
+
+def section_of(root: Path, step: int) -> str:
+    """A step without its words: three options, an answer, and the picture that is kept of it, if any."""
+    kept = root / PICTURES / f"{step}.html"
+    picture = kept.read_text(encoding="utf-8") if kept.is_file() else ""
+    options = "".join(f"<li>option {letter}</li>" for letter in "abc")
+    question = f'<div class="story-question"><ul>{options}</ul></div>'
+    answer = f'<div class="story-answer"><p>Answer {step}.</p></div>'
+    return f"<section><h2>Step {step}</h2><p>…</p>{question}{answer}{picture}</section>"
 
 
 def pictures(root: Path, folder: Path) -> list[str]:
@@ -76,7 +90,9 @@ def pictures(root: Path, folder: Path) -> list[str]:
         page.goto(page_path.as_uri())
         page.wait_for_selector(".stage[data-network]")
         steps = page.locator("section > section").count()
-        drawn = [page.evaluate("step => Instruments.storyPicture(step)", step) for step in range(1, steps + 1)]
+        drawn = [
+            page.evaluate("step => Instruments.storyPicture(step)", step) for step in range(1, steps + 1)
+        ]
         browser.close()
     return drawn
 

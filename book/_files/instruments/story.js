@@ -61,15 +61,15 @@ Instruments.start("story", (stage, data) => {
       const shade = clamp(Math.ceil(4 * Math.abs(value) / 0.9), 0, 4);
       if (!shade) return;
       const sign = look === "state" && value < 0 ? "less" : "more";
-      const x = round((n % 8 - 4) * cell), y = round((Math.floor(n / 8) - 4) * cell);
-      shades[`${sign} ${shade}`] = `${shades[`${sign} ${shade}`] ?? ""}M${x} ${y}h${round(cell - 0.8)}v${round(cell - 0.8)}h${-round(cell - 0.8)}z`;
+      shades[`${sign} ${shade}`] = `${shades[`${sign} ${shade}`] ?? ""}M${n % 8 - 4} ${Math.floor(n / 8) - 4}h.9`;
     });
     const side = 8 * cell + 6;
     return [
       make("rect", { x: -side / 2, y: -side / 2, width: side, height: side, rx: 3, class: `sheet ${look}` }),
       ...Object.entries(shades).map(([key, d]) => {
         const [sign, shade] = key.split(" ");
-        return make("path", { d, class: `squares ${look} ${sign}`, "fill-opacity": shade / 4 });
+        return make("path", { d, class: `squares ${look} ${sign}`, "stroke-opacity": shade / 4,
+          transform: `scale(${cell}) translate(.05 .5)` });
       }),
     ];
   }

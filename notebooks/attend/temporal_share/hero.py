@@ -1,4 +1,7 @@
-"""The landing page's picture: along the dial positions give way to memory. ``python -m notebooks.attend.temporal_share.hero`` draws it."""
+"""The landing page's picture: along the dial positions give way to memory.
+
+``python -m notebooks.attend.temporal_share.hero`` draws it.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +15,16 @@ MARKS = (0, 25, 50, 75, 100)  # per cent of the sentences that may change their 
 SHARES = {"temporal": "temporal_share", "residual": "residual_share"}
 LEFT, RIGHT, TOP, BOTTOM = 52, 296, 34, 214
 ALT = (
-    "Two lines over the share of sentences that change their word order, from none to all. The share of word position in what "
-    "decides where the network looks falls from {temporal[0]} to {temporal[1]} %; that of memory of the sentence rises from "
-    "{residual[0]} to {residual[1]} %. Below, five words keep their order at the left and cross at the right."
+    "Two lines over the share of sentences that change their word order, from none to all. "
+    "In what decides where the network looks, position in the sentence falls from {temporal[0]} to "
+    "{temporal[1]} %, and memory of the words so far rises from {residual[0]} to {residual[1]} %. "
+    "Below, five words keep their order at the left and cross at the right."
 )
+NAMES = {"temporal": ("position", "in the sentence"), "residual": ("memory", "of the words so far")}
 
 
 def shares(result: Result) -> dict[str, list[dict]]:
-    """The two shares at each mark of the dial, recurrent networks with attention, as intervals over networks."""
+    """The two shares at each mark of the dial, in recurrent networks with attention."""
     marks = [result.values["by_task"][f"reordering_{mark}"]["AED"] for mark in MARKS]
     return {part: [mark[name] for mark in marks] for part, name in SHARES.items()}
 
@@ -57,31 +62,36 @@ def words_in_order(middle: float, *, turned: bool) -> Iterator[str]:
         yield f'<circle class="hero-word" cx="{goal}" cy="{below}" r="3.5"/>'
 
 
+def label(text: str, x: float, y: float, *, look: str = "quiet", anchor: str = "start") -> str:
+    return f'<text class="{look}" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{text}</text>'
+
+
 def hero(result: Result) -> str:
     """The figure as HTML with its SVG inside, which follows the theme."""
     lines = shares(result)
     ends = {part: [round(100 * own["value"]) for own in (line[0], line[-1])] for part, line in lines.items()}
-    names = {"temporal": ("position", "in the sentence"), "residual": ("memory", "of the words so far")}
+    middle = across(50)
     drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']
-    drawn.append('<text class="quiet" x="4" y="16">What decides where the network looks</text>')
-    for share in (0, 0.5, 1):
-        drawn.append(f'<path class="hero-grid" d="M{LEFT} {up(share):.0f}H{RIGHT}"/>')
-        drawn.append(f'<text class="quiet" x="{LEFT - 8}" y="{up(share) + 5:.0f}" text-anchor="end">{share:.0%}</text>'.replace("%<", " %<"))
+    drawn.append(label("What decides where the network looks", 4, 16))
+    for per_cent in (0, 50, 100):
+        y = up(per_cent / 100)
+        drawn.append(f'<path class="hero-grid" d="M{LEFT} {y:.0f}H{RIGHT}"/>')
+        drawn.append(label(f"{per_cent} %", LEFT - 8, y + 5, anchor="end"))
     for part, intervals in lines.items():
         drawn += line(part, intervals)
-        y = up(intervals[-1]["value"])
-        name, about = names[part]
-        drawn.append(f'<text class="{part}-word strong" x="{RIGHT + 12}" y="{y:.0f}">{name} {ends[part][1]} %</text>')
-        drawn.append(f'<text class="{part}-word" x="{RIGHT + 12}" y="{y + 18:.0f}">{about}</text>')
-        start = up(intervals[0]["value"])
-        beside = start - 9 if part == "temporal" else start + 15
-        drawn.append(f'<text class="{part}-word strong" x="{LEFT + 12}" y="{beside:.0f}">{ends[part][0]} %</text>')
+        first, last = (up(own["value"]) for own in (intervals[0], intervals[-1]))
+        name, about = NAMES[part]
+        strong = f"{part}-word strong"
+        drawn.append(label(f"{name} {ends[part][1]} %", RIGHT + 12, last, look=strong))
+        drawn.append(label(about, RIGHT + 12, last + 18, look=f"{part}-word"))
+        beside = first - 9 if part == "temporal" else first + 15
+        drawn.append(label(f"{ends[part][0]} %", LEFT + 12, beside, look=strong))
     for mark, word in ((0, "none"), (50, "half"), (100, "all")):
-        drawn.append(f'<text class="quiet" x="{across(mark):.0f}" y="{BOTTOM + 20}" text-anchor="middle">{word}</text>')
-    drawn.append(f'<text class="quiet" x="{across(50):.0f}" y="{BOTTOM + 40}" text-anchor="middle">sentences that change their word order</text>')
+        drawn.append(label(word, across(mark), BOTTOM + 20, anchor="middle"))
+    drawn.append(label("sentences that change their word order", middle, BOTTOM + 40, anchor="middle"))
     drawn += words_in_order(across(0) + 6, turned=False)
     drawn += words_in_order(across(100) - 6, turned=True)
-    drawn.append(f'<text class="quiet" x="{across(50):.0f}" y="{BOTTOM + 82}" text-anchor="middle">order kept → turned</text>')
+    drawn.append(label("order kept → turned", middle, BOTTOM + 82, anchor="middle"))
     return f'<figure class="hero-picture">{"".join(drawn)}</svg></figure>\n'
 
 
