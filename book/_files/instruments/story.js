@@ -101,7 +101,7 @@ Instruments.start("story", (stage, data) => {
           named("network", WIDTH / 2, 190, [
             make("rect", { x: -160, y: -52, width: 320, height: 104, rx: 12, class: "box" }),
             text("the network", { y: -4, size: 18, bold: true }),
-            text("has never been told what “after” means", { y: 22, size: 13, look: "quiet" }),
+            text("no rule in it says what “after” means", { y: 22, size: 13, look: "quiet" }),
           ]),
           ...output.map((_, n) => named(`out ${n}`, row(output.length, n), 250, [arrow(34, 90)])),
           ...output.map((word, n) => named(`written ${n}`, row(output.length, n), 312,
@@ -379,7 +379,7 @@ Instruments.start("story", (stage, data) => {
   const sections = () => [...article.querySelectorAll(":scope > section")].slice(0, STEPS);
   const bar = make("div", { class: "bar" }), narrow = matchMedia("(max-width: 900px)");
   const go = (step, smooth = true) => {
-    const goal = sections()[clamp(step, 1, STEPS) - 1], above = narrow.matches ? 60 + root.offsetHeight : 80;
+    const goal = sections()[clamp(step, 1, STEPS) - 1], above = narrow.matches ? 66 + root.offsetHeight : 80;
     const top = goal.getBoundingClientRect().top + scrollY - above;
     scrollTo({ top, behavior: smooth && !still.matches ? "smooth" : "auto" });
   };
@@ -411,7 +411,7 @@ Instruments.start("story", (stage, data) => {
   } }, "Copy link", make("span", { class: "long" }, " to this view"));
   bar.append(back, place_, next, copy, copied, link);
 
-  const commands = Instruments.menu("Command", data.commands.map(command => [command, command]), () => state.command,
+  const commands = Instruments.menu("Try", data.commands.map(command => [command, command]), () => state.command,
     command => { state.command = command; });
   const notebook = choice("Notebook", [["1", "on"], ["0", "off"]], value => Number(value) === Number(state.notebook),
     value => { state.notebook = Number(value); });
@@ -428,6 +428,7 @@ Instruments.start("story", (stage, data) => {
   } }).click(); };
 
   stage.append(svg, tools, bar);
+  root.style.gridRow = `${[...article.children].indexOf(root) + 1} / span ${STEPS}`; // now, so that no section moves
 
   function ask(section, n) {
     const question = section.querySelector(".story-question"), answer = section.querySelector(".story-answer");
@@ -457,9 +458,8 @@ Instruments.start("story", (stage, data) => {
 
   addEventListener("DOMContentLoaded", () => {
     sections().forEach(ask);
-    root.style.gridRow = `${[...article.children].indexOf(root) + 1} / span ${STEPS}`;
     const middle = new IntersectionObserver(() => {
-      const free = narrow.matches ? 60 + root.offsetHeight : 0, line = free + (innerHeight - free) * 0.5;
+      const free = narrow.matches ? 66 + root.offsetHeight : 0, line = free + (innerHeight - free) * 0.5;
       const at = sections().findLastIndex(section => section.getBoundingClientRect().top <= line) + 1;
       if (scrolls && at && at !== state.step) {
         state.step = at;
