@@ -165,7 +165,7 @@ Instruments.start("story", (stage, data) => {
     },
 
     function parts(shown) {
-      const own = run("whole").encoder, other = run("joined").encoder, last = source.length - 1;
+      const here = run("whole").encoder, there = run("joined").encoder, last = source.length - 1;
       const X = [46, 154, 262, 370], looks = ["temporal", "input", "residual"];
       const line = (name, y, { states, parts }, command, hidden) => [
         named(`command ${name}`, 4, y - 58, [text("", {}), sentence(command)]),
@@ -173,17 +173,17 @@ Instruments.start("story", (stage, data) => {
         ...["=", "+", "+"].map((sign, n) => label(`sign ${n} ${name}`, sign, (X[n] + X[n + 1]) / 2, y + 7, { size: 20 })),
         ...looks.map((look, n) => named(`part ${n} ${name}`, X[n + 1], y, hidden ? unknown(9, look) : squares(parts[last][n], 9, look))),
       ];
-      const verdicts = looks.map((_, n) => difference(own.parts[last][n], other.parts[last][n]) < 1e-9);
+      const verdicts = looks.map((_, n) => difference(here.parts[last][n], there.parts[last][n]) < 1e-9);
       return {
         said: `The state of end is a sum of a clock, a dictionary entry and a notebook.${shown
           ? ` In ${joined(data.command)} ${PARTS.map((_, n) => `the ${NAMES[n]} is ${verdicts[n] ? "the same" : "another"}`).join(", ")}.` : ""}`,
         marks: [
-          ...line("one", 92, own, data.command, false),
+          ...line("one", 92, here, data.command, false),
           label("whole", "its state", X[0], 150),
           ...looks.map((look, n) => named(`name ${n}`, X[n + 1], 150, [text(`${NAMES[n]} ${PARTS[n].symbol}`, { look: `${look}-word`, size: 14, bold: true })])),
           ...["what position 5", "what the word", "what is left:"].map((words, n) => label(`means ${n}`, words, X[n + 1], 170, { size: 12 })),
           ...["says on average", "adds on average", "this command"].map((words, n) => label(`means too ${n}`, words, X[n + 1], 186, { size: 12 })),
-          ...line("two", 284, other, joined(data.command), !shown),
+          ...line("two", 284, there, joined(data.command), !shown),
           ...(shown ? verdicts.map((same, n) => named(`verdict ${n}`, X[n + 1], 348, [text(same ? "the same" : "different", { bold: !same, look: same ? "quiet" : "" })])) : []),
         ],
       };
@@ -221,10 +221,10 @@ Instruments.start("story", (stage, data) => {
     },
 
     function notebookOff(shown) {
-      const off = shown && !state.notebook, own = sourceOf(state.command);
+      const off = shown && !state.notebook, heads = sourceOf(state.command);
       const whole = run("whole", state.command), without = run("without", state.command);
       const now = off ? without : whole, down = written(now);
-      const cell = Math.min(32, 172 / own.length, 192 / down.length), left = 236, top = 106;
+      const cell = Math.min(32, 172 / heads.length, 192 / down.length), left = 236, top = 106;
       const lines = [["all nine terms", whole], ["without the notebook", without]];
       const right = written(whole);
       return {
@@ -236,13 +236,13 @@ Instruments.start("story", (stage, data) => {
             text(`${PARTS[d].symbol}·${PARTS[e].symbol}`, { y: 5, size: 14, look: off && (d === 2 || e === 2) ? "off" : `on ${termLook(d, e)}` }),
           ]))),
           label("terms", off ? "five terms off" : "nine terms on", 80, 92),
-          label("matrix", "attention", left + own.length * cell / 2, 52),
-          ...own.map((word, t) => named(`head ${t}`, left + (t + 0.5) * cell, top - 6, [
+          label("matrix", "attention", left + heads.length * cell / 2, 52),
+          ...heads.map((word, t) => named(`head ${t}`, left + (t + 0.5) * cell, top - 6, [
             make("text", { transform: "rotate(-52)", "text-anchor": "start", style: "font-size:13px" }, word)])),
           ...down.map((word, s) => named(`side ${s}`, left - 6, top + (s + 0.5) * cell + 5, [text(word.replace("_", " "), { anchor: "end", size: 13, look: off && word !== right[s] ? "wrong" : "" })])),
-          ...down.flatMap((_, s) => own.map((_, t) => named(`cell ${s} ${t}`, round(left + t * cell), round(top + s * cell), [
+          ...down.flatMap((_, s) => heads.map((_, t) => named(`cell ${s} ${t}`, round(left + t * cell), round(top + s * cell), [
             make("rect", { width: round(cell - 1), height: round(cell - 1), class: "cell", "fill-opacity": round(10 * now.attention[s][t]) / 10 })]))),
-          named("frame", left, top, [make("rect", { x: -1, y: -1, width: round(own.length * cell + 1), height: round(down.length * cell + 1), class: "frame" })]),
+          named("frame", left, top, [make("rect", { x: -1, y: -1, width: round(heads.length * cell + 1), height: round(down.length * cell + 1), class: "frame" })]),
           ...lines.flatMap(([name, result], n) => [
             label(`name of line ${n}`, name, 16, 322 + 40 * n, { anchor: "start", look: shown && (n === 1) === off ? "" : "quiet", bold: shown && (n === 1) === off }),
             named(`line ${n}`, 170, 322 + 40 * n, [n && !shown ? text("?", { anchor: "start", size: 15, look: "quiet" })
@@ -283,8 +283,8 @@ Instruments.start("story", (stage, data) => {
       const X = step => 54 + 300 * step / end, judged = learning.judged;
       const up = accuracy => 158 - 118 * accuracy, high = weight => 352 - 120 * Math.log10(Math.max(weight, 0.01) / 0.01) / Math.log10(4000);
       const curve = (values, place) => values.slice(0, at + 1).map((value, n) => `${n ? "L" : "M"}${Math.round(X(learning.steps[n]))} ${Math.round(place(value))}`).join("");
-      const ways = ["drawn", "away"], count = way => learning.networks.filter(one => one.way === way).length;
-      const mean = way => learning.networks.filter(one => one.way === way).reduce((sum, one) => sum + one.accuracy[at], 0) / count(way);
+      const ways = ["drawn", "away"], count = way => learning.networks.filter(course => course.way === way).length;
+      const mean = way => learning.networks.filter(course => course.way === way).reduce((sum, course) => sum + course.accuracy[at], 0) / count(way);
       return {
         said: `After ${step} updates ${count("drawn")} networks write ${percent(mean("drawn"))} of the words correctly, ${count("away")} others ${percent(mean("away"))}.`,
         marks: [
@@ -293,7 +293,7 @@ Instruments.start("story", (stage, data) => {
             ...[0, 0.5, 1].flatMap(value => [make("path", { d: `M54 ${up(value)}H354`, class: "grid" }), text(`${100 * value} %`, { x: 48, y: up(value) + 4, anchor: "end", size: 12, look: "quiet" })]),
             make("path", { d: `M${round(X(judged))} 36V158`, class: "wire dotted" }),
             text("the paper stops here", { x: round(X(judged)) + 6, y: 148, anchor: "start", size: 12, look: "quiet" })]),
-          ...ways.map(way => named(`accuracy ${way}`, 0, 0, learning.networks.filter(one => one.way === way).map(one => make("path", { d: curve(one.accuracy, up), class: `course ${shown ? way : "drawn plain"}` })))),
+          ...ways.map(way => named(`accuracy ${way}`, 0, 0, learning.networks.filter(course => course.way === way).map(course => make("path", { d: curve(course.accuracy, up), class: `course ${shown ? way : "drawn plain"}` })))),
           ...(shown ? [
             ...learning.steps.filter(step => step % 100 === 0).map(step => named(`tick ${step}`, X(step), 366, [text(String(step), { size: 12, look: "quiet" })])),
             label("below", "attention on the right word", 54, 208, { anchor: "start", look: "", bold: true }),
@@ -301,7 +301,7 @@ Instruments.start("story", (stage, data) => {
               ...[[0.01, "1/100"], [1, "uniform"], [40, "all of it"]].flatMap(([value, name]) => [
                 make("path", { d: `M54 ${round(high(value))}H354`, class: `grid${value === 1 ? " dark" : ""}` }),
                 text(name, { x: 48, y: round(high(value)) + 4, anchor: "end", size: 12, look: "quiet" })])]),
-            ...ways.map(way => named(`attention ${way}`, 0, 0, learning.networks.filter(one => one.way === way).map(one => make("path", { d: curve(one.right, high), class: `course ${way}` })))),
+            ...ways.map(way => named(`attention ${way}`, 0, 0, learning.networks.filter(course => course.way === way).map(course => make("path", { d: curve(course.right, high), class: `course ${way}` })))),
             named("drawn", 358, round(high(40)) + 4, [text(`${count("drawn")} look`, { anchor: "start", look: "drawn", size: 13, bold: true })]),
             named("away", 358, round(high(0.3)) + 2, [text(`${count("away")} look`, { anchor: "start", look: "away", size: 13, bold: true })]),
             named("away too", 358, round(high(0.3)) + 18, [text("away", { anchor: "start", look: "away", size: 13, bold: true })]),
@@ -315,7 +315,7 @@ Instruments.start("story", (stage, data) => {
   const LOOKS = ["temporal", "input", "residual"];
   const percent = value => `${(100 * value).toFixed(value < 0.01 && value > 0.0005 ? 1 : 0)} %`;
   const signed = value => (Math.abs(value) < 0.05 ? "0" : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(1)}`);
-  const difference = (one, other) => Math.max(...one.map((value, n) => Math.abs(value - other[n])));
+  const difference = (left, right) => Math.max(...left.map((value, n) => Math.abs(value - right[n])));
   function sentence(command) {
     const line = make("text", { "text-anchor": "start", style: "font-size:13px", class: "quiet" });
     line.append("“end” of ", ...words(command).flatMap(word => [
@@ -422,10 +422,12 @@ Instruments.start("story", (stage, data) => {
     n => { state.update = learning.steps[n]; });
   const controls = { 6: [commands.element, notebook.element], 7: [swaps.element], 8: [training.element] };
   const tools = make("div", { class: "tools" });
-  const train = () => { if (state.update < learning.steps.at(-1)) (training.element.querySelector(".play") ?? { click: () => {
-    state.update = learning.steps.at(-1);
+  const train = () => {
+    const play = training.element.querySelector(".play");
+    if (play) return play.click();
+    state.update = learning.steps.at(-1); // less motion was asked for
     touched();
-  } }).click(); };
+  };
 
   stage.append(svg, tools, bar);
   root.style.gridRow = `${[...article.children].indexOf(root) + 1} / span ${STEPS}`; // now, so that no section moves
@@ -479,6 +481,8 @@ Instruments.start("story", (stage, data) => {
     event.preventDefault();
   });
 
+  addEventListener("hashchange", () => location.hash.startsWith("#story?") && show()); // a link to a view, followed here
+
   Promise.all([Instruments.network("scan-AED"), Instruments.load("story", "learning")]).then(([here, course]) => {
     [network, learning] = [here, course];
     stage.dataset.network = "scan-AED";
@@ -499,8 +503,8 @@ Instruments.start("story", (stage, data) => {
     next.textContent = !shown ? "Show me" : "Next ›";
     next.disabled = shown && state.step === STEPS;
     back.disabled = state.step === 1;
-    const own = shown ? controls[state.step] ?? [] : [];
-    if (tools.children.length !== own.length || own.some((element, n) => tools.children[n] !== element)) tools.replaceChildren(...own);
+    const wanted = shown ? controls[state.step] ?? [] : [];
+    if (tools.children.length !== wanted.length || wanted.some((element, n) => tools.children[n] !== element)) tools.replaceChildren(...wanted);
     if (!network) return;
     for (const part of [commands, notebook, swaps, training]) part.draw();
     paint(pictures[state.step - 1](shown));

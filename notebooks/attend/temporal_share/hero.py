@@ -42,9 +42,9 @@ def path(points: list[tuple[float, float]]) -> str:
 
 
 def line(part: str, intervals: list[dict]) -> Iterator[str]:
-    points = [(across(mark), up(own["value"])) for mark, own in zip(MARKS, intervals, strict=True)]
-    above = [(across(mark), up(own["high"])) for mark, own in zip(MARKS, intervals, strict=True)]
-    below = [(across(mark), up(own["low"])) for mark, own in zip(MARKS, intervals, strict=True)]
+    points = [(across(mark), up(share["value"])) for mark, share in zip(MARKS, intervals, strict=True)]
+    above = [(across(mark), up(share["high"])) for mark, share in zip(MARKS, intervals, strict=True)]
+    below = [(across(mark), up(share["low"])) for mark, share in zip(MARKS, intervals, strict=True)]
     yield f'<path class="hero-band {part}" d="{path([*above, *reversed(below)])}z"/>'
     yield f'<path class="hero-line {part}" d="{path(points)}"/>'
     for x, y in points:
@@ -69,7 +69,9 @@ def label(text: str, x: float, y: float, *, look: str = "quiet", anchor: str = "
 def hero(result: Result) -> str:
     """The figure as HTML with its SVG inside, which follows the theme."""
     lines = shares(result)
-    ends = {part: [round(100 * own["value"]) for own in (line[0], line[-1])] for part, line in lines.items()}
+    ends = {
+        part: [round(100 * share["value"]) for share in (line[0], line[-1])] for part, line in lines.items()
+    }
     middle = across(50)
     drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']
     drawn.append(label("What decides where the network looks", 4, 16))
@@ -79,7 +81,7 @@ def hero(result: Result) -> str:
         drawn.append(label(f"{per_cent} %", LEFT - 8, y + 5, anchor="end"))
     for part, intervals in lines.items():
         drawn += line(part, intervals)
-        first, last = (up(own["value"]) for own in (intervals[0], intervals[-1]))
+        first, last = (up(share["value"]) for share in (intervals[0], intervals[-1]))
         name, about = NAMES[part]
         strong = f"{part}-word strong"
         drawn.append(label(f"{name} {ends[part][1]} %", RIGHT + 12, last, look=strong))

@@ -35,8 +35,8 @@ RUN = """([source, options]) => Instruments.network("scan-AED").then(network => 
 })"""
 COUNT = """commands => Instruments.network("scan-AED").then(network => {
   const off = [[true, true, false], [true, true, false], [false, false, false]];
-  const counts = { perfect: 0, without: 0, turned: 0, own: 0, later: 0 };
-  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  const counts = { perfect: 0, without: 0, turned: 0, after: 0, later: 0 };
+  const same = (left, right) => JSON.stringify(left) === JSON.stringify(right);
   for (const { source, target, joined, joinedTarget, after } of commands) {
     const { written } = network.run(source);
     const perfect = same(written, target);
@@ -47,7 +47,7 @@ COUNT = """commands => Instruments.network("scan-AED").then(network => {
     const later = source.map((_, place) => place).filter(place => place > after);
     const first = places => network.run(source, { most: 1, swap: { words: joined, places } }).written[0];
     counts.turned += 1;
-    counts.own += first([after]) === joinedTarget[0];
+    counts.after += first([after]) === joinedTarget[0];
     counts.later += first(later) === joinedTarget[0];
   }
   return counts;
@@ -161,7 +161,7 @@ def test_the_nine_terms_of_the_fifth_picture_are_the_librarys_and_add_up(told, n
     )
     scores = terms.sum((0, 1))[0]
     assert [float(number) for number in said.groups()] == pytest.approx(
-        [scores[end], scores[rival], total], abs=0.051
+        [float(scores[end]), float(scores[rival]), total], abs=0.051
     )
     assert f"Notebook times notebook, with {expected[2, 2]:.1f}." in PAGE
 
@@ -216,8 +216,8 @@ def sampled(task):
         words = [task.source_vocabulary.words[token] for token in held_out.source(place)]
         joined = ["and" if word == "after" else word for word in words]
         targets = [
-            [int(token) for token in task.target_vocabulary.encode(interpret(own))] + [EOS]
-            for own in (words, joined)
+            [int(token) for token in task.target_vocabulary.encode(interpret(command))] + [EOS]
+            for command in (words, joined)
         ]
         yield {
             "source": ids_of(task, words),
@@ -232,10 +232,10 @@ def test_counts_in_the_answers_are_those_of_the_network(told, network):
     _, task, _ = network
     counts = told().evaluate(COUNT, list(sampled(task)))
     page = " ".join(PAGE.split())
-    assert f"Of {SAMPLE} unseen commands the network carries out {counts['perfect']} perfectly" in page
+    assert f"The network carries out {counts['perfect']} of {SAMPLE} unseen commands perfectly" in page
     assert f"Without the notebook {counts['without']} are left." in page
     assert f"We tried {counts['turned']} such commands" in page
-    assert counts["own"] == 0
+    assert counts["after"] == 0
     assert "swapping *after* changed the first action in none" in page
     assert f"swapping the words behind it in {counts['later']}" in page
 
@@ -334,7 +334,7 @@ def test_a_link_to_the_view_is_given_where_nothing_can_be_copied(told):
     page.get_by_role("button", name="Copy link").click()
     box = page.get_by_label("Link to this view")
     assert "#story?step=6&shown=1" in box.input_value()
-    assert box.evaluate("own => own === document.activeElement")
+    assert box.evaluate("element => element === document.activeElement")
 
 
 def test_nonsense_in_the_address_is_survived(told):
@@ -406,7 +406,7 @@ def test_less_motion_is_respected(opened, folder):
         page = opened(folder / "index.html", reduced_motion=motion)
         page.wait_for_selector(".stage[data-network]")
         mark = page.locator("svg.picture > g").first
-        durations.append(mark.evaluate("own => getComputedStyle(own).transitionDuration"))
+        durations.append(mark.evaluate("element => getComputedStyle(element).transitionDuration"))
     assert durations[0] == "0s"
     assert durations[1] != "0s"
 
