@@ -444,8 +444,10 @@ Instruments.start("story", (stage, data) => {
         verdict.textContent = option === data.right[n] ? "Yes." : "Not so.";
         reveal();
       } });
-      button.append(...(item.querySelector("p") ?? item).childNodes);
-      item.replaceChildren(button);
+      const words = (item.querySelector("p") ?? item).childNodes, printed = make("span", { class: "printed" });
+      printed.append(...[...words].map(word => word.cloneNode(true))); // on paper there are no buttons
+      button.append(...words);
+      item.replaceChildren(button, printed);
       return button;
     });
     const verdict = make("strong", { class: "verdict-of-guess" });

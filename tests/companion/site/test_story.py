@@ -382,6 +382,9 @@ def test_on_paper_pictures_take_the_place_of_the_stage(told):
     assert not page.locator(".story-picture").first.is_visible()
     page.emulate_media(media="print")
     assert not page.locator(".story").is_visible()
+    assert not page.get_by_role("button", name="option a").first.is_visible()
+    assert page.locator(".printed").first.is_visible()
+    assert page.locator(".printed").first.inner_text() == "option a"
     assert [picture.is_visible() for picture in page.locator(".story-picture").all()] == [True] * STEPS
     assert page.locator(".story-answer").first.is_visible()
 
