@@ -371,7 +371,7 @@ Instruments.start("story", (stage, data) => {
     alone.append(...marks.map(({ x, y, children, opacity }) => make("g", {
       transform: `translate(${round(x)} ${round(y)})`, opacity: opacity === 1 ? null : opacity,
     }, ...children)));
-    return alone.outerHTML.replace(/ style="font-size:(\d+)px(;font-weight:700)?"/g, (_, size, bold) => ` font-size="${size}"${bold ? ' font-weight="700"' : ""}`);
+    return new XMLSerializer().serializeToString(alone).replace(/ style="font-size:(\d+)px(;font-weight:700)?"/g, (_, size, bold) => ` font-size="${size}"${bold ? ' font-weight="700"' : ""}`);
   };
 
   // ---- The steps: sections of the page, their questions, and what moves from one to the next.
@@ -464,6 +464,8 @@ Instruments.start("story", (stage, data) => {
     sections().forEach(ask);
     const middle = new IntersectionObserver(() => {
       const free = narrow.matches ? 66 + root.offsetHeight : 0, line = free + (innerHeight - free) * 0.5;
+      const rest = article.querySelector(`:scope > section:nth-of-type(${STEPS + 1})`); // after the story
+      root.classList.toggle("past", Boolean(rest) && rest.getBoundingClientRect().top < line);
       const at = sections().findLastIndex(section => section.getBoundingClientRect().top <= line) + 1;
       if (scrolls && at && at !== state.step) {
         state.step = at;
@@ -471,7 +473,7 @@ Instruments.start("story", (stage, data) => {
         touched();
       }
     }, { threshold: Array.from({ length: 21 }, (_, n) => n / 20) });
-    sections().forEach(section => middle.observe(section));
+    article.querySelectorAll(":scope > section").forEach(section => middle.observe(section));
     touched();
   });
   addEventListener("keydown", event => {
