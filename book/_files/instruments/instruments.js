@@ -70,14 +70,14 @@ const Instruments = (() => {
     return true;
   }
 
-  /** Build an instrument of this name wherever the page has its element. */
+  /** Build an instrument of this name wherever the page has its element; `show` brings into view what an address leads to. */
   function start(name, build) {
     for (const root of document.querySelectorAll(`[data-instrument="${name}"]:not(.live)`)) {
       const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
       const stage = make("div", { class: "stage" });
       root.prepend(stage);
       root.classList.add("live");
-      const { state, draw } = build(stage, data);
+      const { state, draw, show = () => root.scrollIntoView() } = build(stage, data);
       let timer = null; // browsers refuse an address that changes too often
       const update = () => {
         draw();
@@ -88,7 +88,7 @@ const Instruments = (() => {
       root.addEventListener("change-of-state", update);
       addEventListener("hashchange", () => fromAddress(name, state) && draw());
       draw();
-      if (shared) addEventListener("load", () => root.scrollIntoView());
+      if (shared) addEventListener("load", show);
     }
   }
 

@@ -67,8 +67,11 @@ Instruments.give({ name: "network", Network: (() => {
       return [temporal, input, plus(plus(state, temporal, -1), input, -1)];
     }
 
-    /** States of the source, their parts, and the last state; with `exchange` one of them has another word's input component. */
-    encode(words, exchange) {
+    /**
+     * States of the source, their parts, and the last state. With `exchange` one of them has another word's input component;
+     * with `swap`, {words, places}, those at some places come from a sentence of other words.
+     */
+    encode(words, exchange, swap) {
       const states = [], parts = [];
       let state = new Float64Array(this.width);
       words.forEach((word, place) => {
@@ -81,22 +84,30 @@ Instruments.give({ name: "network", Network: (() => {
         states[place] = plus(plus(states[place], parts[place][1], -1), input);
         parts[place][1] = input;
       }
+      if (swap) {
+        const other = this.encode(swap.words);
+        for (const place of swap.places) [states[place], parts[place]] = [other.states[place], other.parts[place]];
+      }
       return { states, parts, last: state };
     }
 
     /**
      * One pass. `read` are the ids that the decoder reads; without it the network reads what it writes, to the end
      * mark or for `most` steps. `on[d][e]` says which terms make the attention; `exchange`, {place, word}, puts the input
-     * component of another word into one state that is attended to, and leaves the rest as it was. Gives terms[d][e][s][t],
-     * attention, the probabilities of the next word, and the words written.
+     * component of another word into one state that is attended to, and leaves the rest as it was; `swap`, {words, places},
+     * puts states of another sentence there. Gives terms[d][e][s][t], attention, the probabilities of the next word, the words
+     * written, and the states of both sides with their parts.
      */
-    run(source, { read = null, on = null, most = 50, exchange = null } = {}) {
-      const { states, parts, last } = this.encode(source, exchange), BOS = 1, EOS = 2;
+    run(source, { read = null, on = null, most = 50, exchange = null, swap = null } = {}) {
+      const { states, parts, last } = this.encode(source, exchange, swap), BOS = 1, EOS = 2;
+      const decoder = { states: [], parts: [] };
       const terms = [0, 1, 2].map(() => [[], [], []]), attention = [], probabilities = [], written = [];
       let state = last, word = read ? read[0] : BOS;
       for (let s = 0; s < (read ? read.length : most); s++) {
         state = this.step("decoder", word, s, state);
         const own = this.parts("decoder", state, word, s);
+        decoder.states.push(state);
+        decoder.parts.push(own);
         const scores = states.map(() => 0);
         own.forEach((part, d) => [0, 1, 2].forEach(e => {
           const row = parts.map(other => dot(part, other[e]));
@@ -114,7 +125,7 @@ Instruments.give({ name: "network", Network: (() => {
         if (!read && written.at(-1) === EOS) break;
         word = read ? read[s + 1] : written.at(-1);
       }
-      return { terms, attention, probabilities, written };
+      return { terms, attention, probabilities, written, encoder: { states, parts }, decoder };
     }
   };
 })() });

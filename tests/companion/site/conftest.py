@@ -43,7 +43,14 @@ def html() -> Path:
     return HTML
 
 
-FEW = ["attend/temporal_share.html", "changelog.html", "index.html", "scorecard.html"]  # unlike each other
+# Pages that are unlike each other.
+FEW = [
+    "attend/temporal_share.html",
+    "changelog.html",
+    "index.html",
+    "scorecard.html",
+    "take_attention_apart.html",
+]
 
 
 @pytest.fixture(scope="session", params=["few", pytest.param("every", marks=pytest.mark.long)])

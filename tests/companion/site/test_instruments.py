@@ -71,7 +71,9 @@ def made(tmp_path_factory):
         head = '<!doctype html><meta name="viewport" content="width=device-width">'
         path.write_text(head + instrument(script, data, table, label=name), encoding="utf-8")
         pages[name] = SimpleNamespace(data=data, table=table, path=path)
-    front = re.search(r"\{raw\} html\n(.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL)
+    front = re.search(
+        r"\{raw\} html\n(<div.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL
+    )
     (folder / "index.html").write_text(head + front[1], encoding="utf-8")
     (folder / "_static" / "nine_switches.svg").symlink_to(ROOT / "book" / "_static" / "nine_switches.svg")
     pages["front"] = SimpleNamespace(data=None, path=folder / "index.html")

@@ -1,0 +1,106 @@
+"""The landing page's picture: along the dial positions give way to memory.
+
+``python -m notebooks.attend.temporal_share.hero`` draws it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from attnlib.files import write_text_atomic
+from companion.book.project import find_root
+from companion.results.result import Result
+
+PICTURE = Path("book/_story/hero.html")
+MARKS = (0, 25, 50, 75, 100)  # per cent of the sentences that may change their word order
+SHARES = {"temporal": "temporal_share", "residual": "residual_share"}
+LEFT, RIGHT, TOP, BOTTOM = 52, 296, 34, 214
+ALT = (
+    "Two lines over the share of sentences that change their word order, from none to all. "
+    "In what decides where the network looks, position in the sentence falls from {temporal[0]} to "
+    "{temporal[1]} %, and memory of the words so far rises from {residual[0]} to {residual[1]} %. "
+    "Below, five words keep their order at the left and cross at the right."
+)
+NAMES = {"temporal": ("position", "in the sentence"), "residual": ("memory", "of the words so far")}
+
+
+def shares(result: Result) -> dict[str, list[dict]]:
+    """The two shares at each mark of the dial, in recurrent networks with attention."""
+    marks = [result.values["by_task"][f"reordering_{mark}"]["AED"] for mark in MARKS]
+    return {part: [mark[name] for mark in marks] for part, name in SHARES.items()}
+
+
+def across(mark: float) -> float:
+    return LEFT + (RIGHT - LEFT) * mark / 100
+
+
+def up(share: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * share
+
+
+def path(points: list[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def line(part: str, intervals: list[dict]) -> Iterator[str]:
+    points = [(across(mark), up(share["value"])) for mark, share in zip(MARKS, intervals, strict=True)]
+    above = [(across(mark), up(share["high"])) for mark, share in zip(MARKS, intervals, strict=True)]
+    below = [(across(mark), up(share["low"])) for mark, share in zip(MARKS, intervals, strict=True)]
+    yield f'<path class="hero-band {part}" d="{path([*above, *reversed(below)])}z"/>'
+    yield f'<path class="hero-line {part}" d="{path(points)}"/>'
+    for x, y in points:
+        yield f'<circle class="hero-point {part}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+
+
+def words_in_order(middle: float, *, turned: bool) -> Iterator[str]:
+    """Five words above, the same five below, and lines between them: side by side, or crossing."""
+    above, below = BOTTOM + 58, BOTTOM + 96
+    for place in range(5):
+        x = middle + 15 * (place - 2)
+        goal = middle + 15 * (2 - place) if turned else x
+        yield f'<path class="hero-wire" d="M{x} {above}L{goal} {below}"/>'
+        yield f'<circle class="hero-word" cx="{x}" cy="{above}" r="3.5"/>'
+        yield f'<circle class="hero-word" cx="{goal}" cy="{below}" r="3.5"/>'
+
+
+def label(text: str, x: float, y: float, *, look: str = "quiet", anchor: str = "start") -> str:
+    return f'<text class="{look}" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{text}</text>'
+
+
+def hero(result: Result) -> str:
+    """The figure as HTML with its SVG inside, which follows the theme."""
+    lines = shares(result)
+    ends = {
+        part: [round(100 * share["value"]) for share in (line[0], line[-1])] for part, line in lines.items()
+    }
+    middle = across(50)
+    drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']
+    drawn.append(label("What decides where the network looks", 4, 16))
+    for per_cent in (0, 50, 100):
+        y = up(per_cent / 100)
+        drawn.append(f'<path class="hero-grid" d="M{LEFT} {y:.0f}H{RIGHT}"/>')
+        drawn.append(label(f"{per_cent} %", LEFT - 8, y + 5, anchor="end"))
+    for part, intervals in lines.items():
+        drawn += line(part, intervals)
+        first, last = (up(share["value"]) for share in (intervals[0], intervals[-1]))
+        name, about = NAMES[part]
+        strong = f"{part}-word strong"
+        drawn.append(label(f"{name} {ends[part][1]} %", RIGHT + 12, last, look=strong))
+        drawn.append(label(about, RIGHT + 12, last + 18, look=f"{part}-word"))
+        beside = first - 9 if part == "temporal" else first + 15
+        drawn.append(label(f"{ends[part][0]} %", LEFT + 12, beside, look=strong))
+    for mark, word in ((0, "none"), (50, "half"), (100, "all")):
+        drawn.append(label(word, across(mark), BOTTOM + 20, anchor="middle"))
+    drawn.append(label("sentences that change their word order", middle, BOTTOM + 40, anchor="middle"))
+    drawn += words_in_order(across(0) + 6, turned=False)
+    drawn += words_in_order(across(100) - 6, turned=True)
+    drawn.append(label("order kept → turned", middle, BOTTOM + 82, anchor="middle"))
+    return f'<figure class="hero-picture">{"".join(drawn)}</svg></figure>\n'
+
+
+def main() -> None:
+    root = find_root()
+    write_text_atomic(root / PICTURE, hero(Result.load(root / "results" / "paper" / "temporal_share.json")))
+
+
+if __name__ == "__main__":
+    main()
