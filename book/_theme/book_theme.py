@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 import nbformat
 import yaml
@@ -76,7 +76,7 @@ class DrawingsOfThePage(SphinxDirective):
     """
 
     required_arguments, final_argument_whitespace, has_content = 1, True, True
-    option_spec = {"name": directives.unchanged_required}
+    option_spec: ClassVar = {"name": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Return one figure, with a number of its own. Raises a warning of Sphinx: no such drawing."""

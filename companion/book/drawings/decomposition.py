@@ -10,8 +10,8 @@ def three_parts() -> Drawing:
     drawing = Drawing(
         "three_parts",
         "A state in three parts",
-        "The state at owl, the fifth word of once wild fox old owl, equals a clock that says position 5, plus a "
-        "dictionary entry that says owl, plus a notebook that says once was read.",
+        "The state at owl, the fifth word of once wild fox old owl, equals a clock that says position "
+        "5, plus a dictionary entry that says owl, plus a notebook that says once was read.",
         height=292,
     )
     words, x = ("once", "wild", "fox", "old", "owl"), (40, 105, 170, 235, 300)
@@ -37,8 +37,9 @@ def nine_terms() -> Drawing:
     drawing = Drawing(
         "nine_terms",
         "A score in nine terms",
-        "Three by three products. Rows are the decoder state’s clock, dictionary entry and notebook; columns are "
-        "those of the encoder state. Five of the nine products have a notebook on one side or both.",
+        "Three by three products. Rows are the decoder state’s clock, dictionary entry and notebook; "
+        "columns are those of the encoder state. Five of the nine products have a notebook on one side "
+        "or both.",
         height=272,
     )
     drawing.text((216, 16), "encoder state", bold=True)
@@ -54,9 +55,10 @@ def worked_states() -> Drawing:
     drawing = Drawing(
         "worked_states",
         "Eight states of two numbers",
-        "A plane. At position 1, a is at (1, 1) and b at (1, −1). At position 2, the two states of a are at (3.5, 1) "
-        "after a and (2.5, 1) after b; those of b at (2.5, −1) after a and (3.5, −1) after b. Arrows lead to the second "
-        "state of aa: μ from 0 to (3, 0), χ up to (3, 1), Δ right to (3.5, 1).",
+        "A plane. At position 1, a is at (1, 1) and b at (1, −1). At position 2, the two states of a "
+        "are at (3.5, 1) after a and (2.5, 1) after b; those of b at (2.5, −1) after a and (3.5, −1) "
+        "after b. Arrows lead to the second state of aa: μ from 0 to (3, 0), χ up to (3, 1), Δ right to "
+        "(3.5, 1).",
         height=262,
     )
 
@@ -67,10 +69,18 @@ def worked_states() -> Drawing:
     drawing.arrow(at(0, -1.45), at(0, 1.45), tone="muted")
     for x in (1, 2, 3):
         drawing.line(at(x, -0.04), at(x, 0.04), tone="muted")
-        drawing.text((at(x, 0)[0] - (12 if x == 3 else 0), at(x, 0)[1] + 18), str(x), size=SMALL, tone="muted")
+        drawing.text(
+            (at(x, 0)[0] - (12 if x == 3 else 0), at(x, 0)[1] + 18), str(x), size=SMALL, tone="muted"
+        )
     for y in (1, -1):
         drawing.line(at(-0.04, y), at(0.04, y), tone="muted")
-        drawing.text((at(0, y)[0] - 8, at(0, y)[1] + 4), str(y).replace("-", "−"), size=SMALL, tone="muted", anchor="end")
+        drawing.text(
+            (at(0, y)[0] - 8, at(0, y)[1] + 4),
+            str(y).replace("-", "−"),
+            size=SMALL,
+            tone="muted",
+            anchor="end",
+        )
     drawing.arrow(at(0, 0.06), at(2.97, 0.06), tone="temporal")
     drawing.arrow(at(3, 0.06), at(3, 0.96), tone="input")
     drawing.arrow(at(3.03, 1), at(3.43, 1), tone="residual")
@@ -94,8 +104,8 @@ def worked_score() -> Drawing:
     drawing = Drawing(
         "worked_score",
         "5.5 = 3 + 2 + ½",
-        "The nine terms of the score with the second state of aa. Decoder μ is (1, 0), χ (0, 2), Δ zero. μ·μ is 3, "
-        "χ·χ is 2, μ·Δ is one half, all others are 0; the sum is 5.5.",
+        "The nine terms of the score with the second state of aa. Decoder μ is (1, 0), χ (0, 2), Δ "
+        "zero. μ·μ is 3, χ·χ is 2, μ·Δ is one half, all others are 0; the sum is 5.5.",
         height=272,
     )
     drawing.text((216, 16), "encoder, position 2 of aa", bold=True)
@@ -111,9 +121,9 @@ def exchange() -> Drawing:
     drawing = Drawing(
         "exchange",
         "Exchange of one part",
-        "A key is the sum of μ of position 2, χ of cat, and Δ. In three runs one part is exchanged: μ for that of "
-        "position 4, χ for that of dog, Δ for that of another place. Queries are changed likewise. The "
-        "scores change, while the values that the context sums do not.",
+        "A key is the sum of μ of position 2, χ of cat, and Δ. In three runs one part is exchanged: μ "
+        "for that of position 4, χ for that of dog, Δ for that of another place. Queries are changed "
+        "likewise. The scores change, while the values that the context sums do not.",
         height=322,
     )
     columns = (150, 216, 282)
@@ -143,8 +153,9 @@ def memory() -> Drawing:
     drawing = Drawing(
         "memory",
         "One vector as a notebook",
-        "The last encoder state is a sum of three words, each with its position. The first decoder state holds all of "
-        "them and writes le. The next has read le, no longer holds the, and writes chat; and so on.",
+        "The last encoder state is a sum of three words, each with its position. The first decoder "
+        "state holds all of them and writes le. The next has read le, no longer holds the, and writes "
+        "chat; and so on.",
         height=226,
     )
     words = (("the", 1), ("cat", 2), ("sleeps", 3))
@@ -186,10 +197,9 @@ def _board(
             term: Tone = "residual" if 2 in (row, column) else PARTS[row][1] if row == column else "ink"
             text = texts[row][column]
             empty = text == "0"
-            drawing.box(
-                (146 + 70 * column, y), text, size=(64, 56), tone="ink" if empty else term, letters=18, corner=4,
-                bold=not empty,
-            )  # fmt: skip
+            tone = "ink" if empty else term
+            place = (146 + 70 * column, y)
+            drawing.box(place, text, size=(64, 56), tone=tone, letters=18, corner=4, bold=not empty)
 
 
 def _icon(drawing: Drawing, centre: Point, *, tone: Tone) -> None:
@@ -203,9 +213,6 @@ def _icon(drawing: Drawing, centre: Point, *, tone: Tone) -> None:
         drawing.route((x, y - 10), (x + 15, y - 13), (x + 15, y + 10), (x, y + 13), tone=tone, tip=False)
         drawing.line((x, y - 10), (x, y + 13), tone=tone)
     else:
-        drawing.route(
-            (x - 12, y - 15), (x + 12, y - 15), (x + 12, y + 15), (x - 12, y + 15), (x - 12, y - 15), tone=tone,
-            tip=False,
-        )  # fmt: skip
+        drawing.box(centre, size=(24, 30), tone=tone, corner=2)
         for line in (-7, 0, 7):
             drawing.line((x - 7, y + line), (x + 7, y + line), tone=tone)

@@ -1,8 +1,8 @@
 """The one hand of the book's drawings: boxes, arrows and words, as SVG that follows the theme of its page.
 
-A drawing is at most 340 units wide, so that it fits a telephone at full size; a page puts several side by side.
-Its ink is ``currentColor``, its tints are variables of the book's style sheet, and its text is text in the
-font of the page. There is one width of stroke; only the lines of attention are as thick as their weights.
+A drawing is at most 340 units wide, so that it fits a telephone at full size; a page puts several side by
+side. Its ink is ``currentColor``, its tints are variables of the book's style sheet, and its text is text in
+the font of the page. There is one width of stroke; only the lines of attention are as thick as their weights.
 """
 
 import re
@@ -111,7 +111,9 @@ class Drawing:
         tint = "none" if tone == "ink" else FILL_COLOURS[tone]
         fill = f'style="fill: {tint}; stroke: {LINE_COLOURS[tone]}" fill-opacity="{TINT}"'
         dashes = ' stroke-dasharray="4 3"' if dashed else ""
-        frame = f'x="{_number(left)}" y="{_number(top)}" width="{_number(size[0])}" height="{_number(size[1])}"'
+        frame = (
+            f'x="{_number(left)}" y="{_number(top)}" width="{_number(size[0])}" height="{_number(size[1])}"'
+        )
         self._marks.append(f'<rect {frame} rx="{_number(corner)}" {fill}{dashes}/>')
         if text:
             middle = (centre[0], centre[1] + letters * 0.35)
@@ -127,9 +129,10 @@ class Drawing:
         words = Words(text, at, size, anchor, tone, bold, room, ground)
         self.words.append(words)
         weight = ' font-weight="600"' if bold else ""
-        place = f'x="{_number(at[0])}" y="{_number(at[1])}" text-anchor="{anchor}" font-size="{_number(size)}"'
+        place = f'x="{_number(at[0])}" y="{_number(at[1])}" text-anchor="{anchor}"'
+        letters = f'font-size="{_number(size)}"{weight} stroke="none"'
         colour = f'style="fill: {LINE_COLOURS[tone]}"'
-        self._marks.append(f'<text {place}{weight} stroke="none" {colour}>{_with_subscripts(words)}</text>')
+        self._marks.append(f"<text {place} {letters} {colour}>{_with_subscripts(words)}</text>")
 
     def arrow(
         self, start: Point, end: Point, *, tone: Tone = "ink", bend: float = 0, dashed: bool = False

@@ -1,6 +1,7 @@
 """Drawings of the second paper's things: one step, the lexical probe, the classifier, optimal attention."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import exp, sqrt
 
 from companion.book.drawings.hand import SMALL, Drawing, Point
@@ -15,8 +16,9 @@ def step() -> Drawing:
     drawing = Drawing(
         "step",
         "One step of attention",
-        "A query meets three encoder states. Three scores become, by a softmax, three weights, of which that of cat "
-        "is largest. The weighted states are added to the context, from which the word chat is read.",
+        "A query meets three encoder states. Three scores become, by a softmax, three weights, of which "
+        "that of cat is largest. The weighted states are added to the context, from which the word chat "
+        "is read.",
         height=330,
     )
     x = (126, 204, 282)
@@ -49,11 +51,14 @@ def probe() -> Drawing:
     drawing = Drawing(
         "probe",
         "The lexical probe: all weight here",
-        "Above, attention as it is: lines from three states to the readout. Below, all weight is put on the second "
-        "state, cat, and the readout then gives chat the probability β of position 2.",
+        "Above, attention as it is: lines from three states to the readout. Below, all weight is put on "
+        "the second state, cat, and the readout then gives chat the probability β of position 2.",
         height=330,
     )
-    for y, row, title in ((40, (0.45, 0.35, 0.2), "attention as learned"), (210, (0, 1, 0), "all weight here")):
+    for y, row, title in (
+        (40, (0.45, 0.35, 0.2), "attention as learned"),
+        (210, (0, 1, 0), "all weight here"),
+    ):
         drawing.text((8, y - 22), title, anchor="start", bold=True)
         states = [drawing.box((x, y + 70), f"h_{t}", size=STATE) for t, x in enumerate((34, 92, 150), 1)]
         probing = y > 100
@@ -77,13 +82,14 @@ def classifier() -> Drawing:
     drawing = Drawing(
         "classifier",
         "A classifier with attention",
-        "An LSTM reads a fine film in both directions. Each state gives a score, and by softmax a weight α; and it "
-        "gives log odds γ of the label. The weighted sum of the log odds, through σ, is the probability of the label.",
+        "An LSTM reads a fine film in both directions. Each state gives a score, and by softmax a "
+        "weight α; and it gives log odds γ of the label. The weighted sum of the log odds, through σ, "
+        "is the probability of the label.",
         height=318,
     )
     x = (90, 190, 290)
     states = [drawing.box((centre, 258), f"h_{t}", size=STATE) for t, centre in enumerate(x, 1)]
-    for left, right in zip(states, states[1:], strict=False):
+    for left, right in pairwise(states):
         (start, y), (end, _) = left.right, right.left
         drawing.arrow((start, y - 4), (end, y - 4))
         drawing.arrow((end, y + 4), (start, y + 4))
@@ -109,8 +115,8 @@ def two_labels() -> Drawing:
     drawing = Drawing(
         "two_labels",
         "Two labels: the best attention is a corner",
-        "A triangle, each point of which is an attention over three positions. The probability of the right label, as "
-        "shade, grows steadily towards corner 3, which is the best attention.",
+        "A triangle, each point of which is an attention over three positions. The probability of the "
+        "right label, as shade, grows steadily towards corner 3, which is the best attention.",
         height=300,
     )
     drawing.text((170, 16), "Two labels: best in a corner", bold=True)
@@ -127,8 +133,8 @@ def three_words() -> Drawing:
     drawing = Drawing(
         "three_words",
         "Three words: the best attention is a mixture",
-        "The same triangle for the paper’s counterexample. The probability of the right word is largest half way "
-        "between positions 2 and 3, though either alone is almost sure of a wrong word.",
+        "The same triangle for the paper’s counterexample. The probability of the right word is largest "
+        "half way between positions 2 and 3, though either alone is almost sure of a wrong word.",
         height=300,
     )
     drawing.text((170, 16), "Three words: best between two", bold=True)
@@ -183,5 +189,7 @@ def _place(weights: Weights) -> Point:
 
 def _bar(drawing: Drawing, foot: Point, *, height: float) -> None:
     x, y = foot
-    drawing.area([(x - 12, y), (x + 12, y), (x + 12, y - height), (x - 12, y - height)], tone="ink", opacity=0.4)
+    drawing.area(
+        [(x - 12, y), (x + 12, y), (x + 12, y - height), (x - 12, y - height)], tone="ink", opacity=0.4
+    )
     drawing.line((x - 16, y), (x + 16, y))

@@ -1,5 +1,6 @@
 """Drawings of the architectures: one vector, attention, and the family of VED, AED and AO."""
 
+from itertools import pairwise
 from typing import Literal
 
 from companion.book.drawings.hand import SMALL, Box, Drawing
@@ -13,8 +14,9 @@ def cho() -> Drawing:
     drawing = Drawing(
         "cho",
         "Cho’s encoder–decoder",
-        "An encoder reads the cat sleeps into three states. Its last state becomes one vector c. Arrows lead from c "
-        "to each of three decoder states, which also read the word before, and to each of the words they write.",
+        "An encoder reads the cat sleeps into three states. Its last state becomes one vector c. Arrows "
+        "lead from c to each of three decoder states, which also read the word before, and to each of "
+        "the words they write.",
         height=236,
     )
     drawing.text((170, 16), "Cho et al.: c at every step", bold=True)
@@ -47,8 +49,9 @@ def sutskever() -> Drawing:
     drawing = Drawing(
         "sutskever",
         "Sutskever’s encoder–decoder",
-        "Two layers of an encoder read the sentence backwards: sleeps cat the. The last state of either layer starts "
-        "the same layer of the decoder, which gets nothing else of the source and writes le chat dort.",
+        "Two layers of an encoder read the sentence backwards: sleeps cat the. The last state of either "
+        "layer starts the same layer of the decoder, which gets nothing else of the source and writes "
+        "le chat dort.",
         height=236,
     )
     drawing.text((170, 16), "Sutskever et al.: a start, then nothing", bold=True)
@@ -78,8 +81,9 @@ def bahdanau() -> Drawing:
     drawing = Drawing(
         "bahdanau",
         "Bahdanau’s decoder",
-        "The previous decoder state s of t minus 1 is the query. Attention makes the context c of t of the states "
-        "of a bidirectional encoder. The context enters the next state s of t, from which the word is read off.",
+        "The previous decoder state s of t minus 1 is the query. Attention makes the context c of t of "
+        "the states of a bidirectional encoder. The context enters the next state s of t, from which "
+        "the word is read off.",
         height=300,
     )
     drawing.text((170, 16), "Bahdanau: the state before is the query", bold=True)
@@ -98,8 +102,8 @@ def luong() -> Drawing:
     drawing = Drawing(
         "luong",
         "Luong’s decoder",
-        "The same picture with two arrows moved. The present decoder state s of t is the query, and the context c "
-        "of t enters a layer m of t beside the recurrence, from which the word is read off.",
+        "The same picture with two arrows moved. The present decoder state s of t is the query, and the "
+        "context c of t enters a layer m of t beside the recurrence, from which the word is read off.",
         height=300,
     )
     drawing.text((170, 16), "Luong: the present state is the query", bold=True)
@@ -122,8 +126,8 @@ def ved() -> Drawing:
         title="VED: a GRU without attention",
         heading="VED",
         note=("recurrence,", "no attention"),
-        about="Three encoder states in a chain; the last one starts a chain of three decoder states. Nothing else "
-        "joins the two.",
+        about="Three encoder states in a chain; the last one starts a chain of three decoder states. Nothing "
+        "else joins the two.",
     )
 
 
@@ -134,8 +138,8 @@ def aed() -> Drawing:
         title="AED: a GRU with attention",
         heading="AED",
         note=("recurrence", "and attention"),
-        about="The chains and the start of VED, and in addition a line of attention from every encoder state to "
-        "every decoder state; the lines between words that translate each other are thick.",
+        about="The chains and the start of VED, and in addition a line of attention from every encoder state "
+        "to every decoder state; the lines between words that translate each other are thick.",
     )
 
 
@@ -186,8 +190,9 @@ def heads() -> Drawing:
     drawing = Drawing(
         "heads",
         "Several heads",
-        "One decoder state goes through three maps W1, W2 and W3. Each makes a query and a row of attention over "
-        "the same three encoder states. The three contexts are added, and the word is read off the sum.",
+        "One decoder state goes through three maps W1, W2 and W3. Each makes a query and a row of "
+        "attention over the same three encoder states. The three contexts are added, and the word is "
+        "read off the sum.",
         height=280,
     )
     state = drawing.box((52, 24), "s_t", size=STATE)
@@ -210,7 +215,7 @@ def heads() -> Drawing:
 
 
 def _attention_step(drawing: Drawing, *, both_directions: bool) -> tuple[Box, Box, Box]:
-    """Draw what Bahdanau's and Luong's decoders share: states, encoder, attention; the two states, the pool."""
+    """Draw what Bahdanau's and Luong's decoders share; return both states and the box of attention."""
     before = drawing.box((60, 104), "s_{t−1}", size=(46, STATE[1]))
     state = drawing.box((170, 104), "s_t", size=STATE)
     drawing.arrow(before.right, state.left)
@@ -220,7 +225,7 @@ def _attention_step(drawing: Drawing, *, both_directions: bool) -> tuple[Box, Bo
     encoder = [drawing.box((x, 246), f"h_{t}", size=STATE) for t, x in enumerate((60, 170, 280), 1)]
     for source, end, weight in zip(encoder, (134, 170, 206), (0.1, 0.8, 0.1), strict=True):
         drawing.attention(source.top, (end, pool.bottom[1]), weight=weight)
-    for left, right in zip(encoder, encoder[1:], strict=False):
+    for left, right in pairwise(encoder):
         shift = 4 if both_directions else 0
         (x, y), (end, _) = left.right, right.left
         drawing.arrow((x, y - shift), (end, y - shift))
@@ -232,7 +237,7 @@ def _attention_step(drawing: Drawing, *, both_directions: bool) -> tuple[Box, Bo
 
 
 def _chain(drawing: Drawing, states: list[Box]) -> None:
-    for left, right in zip(states, states[1:], strict=False):
+    for left, right in pairwise(states):
         drawing.arrow(left.right, right.left)
 
 

@@ -17,8 +17,9 @@ def reordering() -> Drawing:
     drawing = Drawing(
         "reordering",
         "The reordering grammar",
-        "Three English sentences above their translations, with a line from each word to its own. Now red fox old "
-        "owl keeps its order. With wild, modifier and noun change places. With once, the two phrases do.",
+        "Three English sentences above their translations, with a line from each word to its own. Now "
+        "red fox old owl keeps its order. With wild, modifier and noun change places. With once, the "
+        "two phrases do.",
         height=422,
     )
     for row, (title, source, target, origins) in enumerate(SENTENCES):
@@ -43,8 +44,8 @@ def scan() -> Drawing:
     drawing = Drawing(
         "scan",
         "A SCAN command and its actions",
-        "The command walk after run twice stands for I_RUN I_RUN I_WALK. After puts the second half first, "
-        "and twice makes two actions of one verb.",
+        "The command walk after run twice stands for I_RUN I_RUN I_WALK. After puts the second half "
+        "first, and twice makes two actions of one verb.",
         height=196,
     )
     drawing.text((8, 18), "command", anchor="start", size=SMALL, tone="muted")
@@ -60,5 +61,11 @@ def scan() -> Drawing:
     drawing.arrow((240, 62), (70, 116))
     drawing.arrow((253, 62), (178, 116))
     drawing.arrow((48, 54), (270, 116), tone="highlight")
-    drawing.text((8, 184), "actions, in the order in which they are carried out", anchor="start", size=SMALL, tone="muted")
+    drawing.text(
+        (8, 184),
+        "actions, in the order in which they are carried out",
+        anchor="start",
+        size=SMALL,
+        tone="muted",
+    )
     return drawing
