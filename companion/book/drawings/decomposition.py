@@ -194,12 +194,19 @@ def _board(
         label = f"{symbol} {rows[row]}" if rows else symbol
         drawing.text((104, y + 5), label, tone=tone, anchor="end", bold=True, size=SMALL if rows else 16)
         for column in range(3):
-            term: Tone = "residual" if 2 in (row, column) else PARTS[row][1] if row == column else "ink"
             text = texts[row][column]
             empty = text == "0"
-            tone = "ink" if empty else term
+            ground: Tone = "ink" if empty else _tone_of_term(row, column)
             place = (146 + 70 * column, y)
-            drawing.box(place, text, size=(64, 56), tone=tone, letters=18, corner=4, bold=not empty)
+            drawing.box(place, text, size=(64, 56), tone=ground, letters=18, corner=4, bold=not empty)
+
+
+def _tone_of_term(row: int, column: int) -> Tone:
+    if 2 in (row, column):
+        return "residual"
+    if row == column:
+        return PARTS[row][1]
+    return "ink"
 
 
 def _icon(drawing: Drawing, centre: Point, *, tone: Tone) -> None:

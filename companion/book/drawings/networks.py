@@ -82,18 +82,21 @@ def bahdanau() -> Drawing:
         "bahdanau",
         "Bahdanau’s decoder",
         "The previous decoder state s of t minus 1 is the query. Attention makes the context c of t of "
-        "the states of a bidirectional encoder. The context enters the next state s of t, from which "
-        "the word is read off.",
+        "the states of a bidirectional encoder. The context enters the next state s of t and the "
+        "output, from which the word is read off.",
         height=300,
     )
     drawing.text((170, 16), "Bahdanau: the state before is the query", bold=True)
     before, state, pool = _attention_step(drawing, both_directions=True)
-    word = drawing.box((290, 104), "word", size=(60, STATE[1]), dashed=True)
-    drawing.arrow(state.right, word.left)
+    output = drawing.box((290, 104), "output", size=(60, STATE[1]))
+    drawing.arrow(state.right, output.left)
+    drawing.arrow(output.top, (290, 66))
+    drawing.text((290, 58), "word")
     drawing.arrow((before.centre[0], before.bottom[1]), (124, pool.top[1]), tone="highlight")
     drawing.text((64, 152), "query", size=SMALL, tone="highlight", anchor="end")
     drawing.arrow(pool.top, state.bottom, tone="highlight")
-    drawing.text((178, 146), "context", size=SMALL, tone="highlight", anchor="start")
+    drawing.arrow((216, pool.top[1]), (283, output.bottom[1] + 1), tone="highlight")
+    drawing.text((262, 152), "context", size=SMALL, tone="highlight", anchor="start")
     return drawing
 
 
@@ -102,7 +105,7 @@ def luong() -> Drawing:
     drawing = Drawing(
         "luong",
         "Luong’s decoder",
-        "The same picture with two arrows moved. The present decoder state s of t is the query, and the "
+        "The same picture with other arrows. The present decoder state s of t is the query, and the "
         "context c of t enters a layer m of t beside the recurrence, from which the word is read off.",
         height=300,
     )
