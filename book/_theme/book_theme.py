@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 import nbformat
 import yaml
 from docutils import nodes
+from docutils.parsers.rst import directives
 from pybtex.database import Entry
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style as Plain
@@ -21,6 +22,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.ext import viewcode
 from sphinx.search import IndexBuilder
 from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective
 from sphinx.util.index_entries import split_index_msg
 
 from companion.book.project import find_root
@@ -68,6 +70,38 @@ class AsInTheText(BaseLabelStyle):
 
 class References(Plain):
     default_label_style = AsInTheText
+
+
+class DrawingsOfThePage(SphinxDirective):
+    """``:::{drawing} bahdanau luong``: drawings of ``_drawings`` side by side, the body their caption.
+
+    They stand in the page itself, so that they follow its theme and their text is text; their titles and
+    descriptions are in the files.
+    """
+
+    required_arguments, final_argument_whitespace, has_content = 1, True, True
+    option_spec: ClassVar = {"name": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Return one figure, with a number of its own. Raises a warning of Sphinx: no such drawing."""
+        folder = Path(self.env.srcdir, "_drawings")
+        names = self.arguments[0].split()
+        missing = [name for name in names if not (folder / f"{name}.svg").is_file()]
+        if missing:
+            known = ", ".join(sorted(path.stem for path in folder.glob("*.svg")))
+            raise self.error(f"no drawing {missing[0]!r}; there are: {known}")
+        files = [folder / f"{name}.svg" for name in names]
+        for file in files:
+            self.env.note_dependency(str(file))
+        drawn = "".join(file.read_text(encoding="utf-8") for file in files)
+        figure = nodes.figure(classes=["drawings"])
+        figure += nodes.raw("", f'<div class="drawings">{drawn}</div>', format="html")
+        said = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, said)
+        figure += nodes.caption("", "", *said.next_node(nodes.paragraph).children)
+        self.set_source_info(figure)
+        self.add_name(figure)
+        return [figure]
 
 
 class IndexWords(SphinxTransform):
@@ -272,6 +306,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("env-updated", list_used_modules)
     app.connect("doctree-resolved", show_the_files)
     app.connect("doctree-resolved", explain)
+    app.add_directive("drawing", DrawingsOfThePage)
     app.add_transform(IndexWords)
     app.connect("html-page-context", leave_out_the_contents, priority=400)  # before the theme draws them
     app.connect("html-page-context", mend, priority=900)

@@ -1,0 +1,71 @@
+"""Drawings of two tasks: the reordering grammar with its glosses, and a SCAN command with its actions."""
+
+from companion.book.drawings.hand import SMALL, Drawing
+
+# English, translation, and from which English word (counted from 0) each word of it comes.
+SENTENCES: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
+    ("in order", "now red fox old owl", "gau rakko fimbo ohto ulufo", (0, 1, 2, 3, 4)),
+    ("wild follows its noun", "now wild fox old owl", "gau fimbo wikko ohto ulufo", (0, 2, 1, 3, 4)),
+    ("once turns the phrases round", "once red fox old owl", "onga ohto ulufo rakko fimbo", (0, 3, 4, 1, 2)),
+)
+SIGNALS = ("wild", "once")  # the words that reorder others
+COMMAND, ACTIONS = "walk after run twice", "I_RUN I_RUN I_WALK"
+
+
+def reordering() -> Drawing:
+    """Draw three sentences of the grammar with their translations."""
+    drawing = Drawing(
+        "reordering",
+        "The reordering grammar",
+        "Three English sentences above their translations, with a line from each word to its own. Now "
+        "red fox old owl keeps its order. With wild, modifier and noun change places. With once, the "
+        "two phrases do.",
+        height=422,
+    )
+    for row, (title, source, target, origins) in enumerate(SENTENCES):
+        top = 140 * row
+        drawing.text((8, top + 18), title, anchor="start", size=SMALL, tone="muted")
+        places = [36 + 67 * place for place in range(5)]
+        for x, word in zip(places, source.split(), strict=True):
+            signal = word in SIGNALS
+            drawing.text((x, top + 48), word, tone="highlight" if signal else "ink", bold=signal)
+        for x, word, origin in zip(places, target.split(), origins, strict=True):
+            moved = places[origin] != x
+            tone = "highlight" if moved else "ink"
+            drawing.line((places[origin], top + 57), (x, top + 92), tone=tone)
+            drawing.text((x, top + 108), word)
+            gloss = source.split()[origin]
+            drawing.text((x, top + 124), f"‘{gloss}’", size=SMALL, tone="muted")
+    return drawing
+
+
+def scan() -> Drawing:
+    """Draw a SCAN command and the actions that it stands for."""
+    drawing = Drawing(
+        "scan",
+        "A SCAN command and its actions",
+        "The command walk after run twice stands for I_RUN I_RUN I_WALK. After puts the second half "
+        "first, and twice makes two actions of one verb.",
+        height=196,
+    )
+    drawing.text((8, 18), "command", anchor="start", size=SMALL, tone="muted")
+    words = dict(zip(COMMAND.split(), (48, 130, 212, 294), strict=True))
+    for word, x in words.items():
+        signal = word in ("after", "twice")
+        drawing.text((x, 46), word, tone="highlight" if signal else "ink", bold=signal)
+    places = (58, 170, 282)
+    for x, action in zip(places, ACTIONS.split(), strict=True):
+        drawing.box((x, 134), size=(86, 32))
+        drawing.text((x, 139), action)
+    drawing.route((194, 54), (194, 62), (312, 62), (312, 54), tip=False)
+    drawing.arrow((240, 62), (70, 116))
+    drawing.arrow((253, 62), (178, 116))
+    drawing.arrow((48, 54), (270, 116), tone="highlight")
+    drawing.text(
+        (8, 184),
+        "actions, in the order in which they are carried out",
+        anchor="start",
+        size=SMALL,
+        tone="muted",
+    )
+    return drawing
