@@ -128,7 +128,9 @@ def test_a_row_of_the_books_tables_shares_its_measurements(project, profile, wor
 def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, words):
     explained = []
     monkeypatch.setattr("companion.book.plan.bring_data", None)  # nothing is to be downloaded
-    monkeypatch.setattr("companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0)
+    monkeypatch.setattr(
+        "companion.book.workflow.run", lambda *_, explain, verbose=False: explained.append(explain) or 0
+    )
     assert attnlib(*words.split(), "--explain").exit_code == 0
     assert explained == [True]
 
