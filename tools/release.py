@@ -25,7 +25,7 @@ def versions(root: Path = ROOT) -> dict[str, str]:
 
 
 def differences(tag: str, root: Path = ROOT) -> list[str]:
-    """Return a line for each place that names another version than the tag, or that says it is not released."""
+    """Return a line for each place that names another version, or that says it is not released."""
     wanted = tag.removeprefix("v")
     lines = [
         f"{place}: {version}, not {wanted}" for place, version in versions(root).items() if version != wanted
