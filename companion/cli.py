@@ -421,14 +421,25 @@ def book(jobs: Jobs = CORES, explain: Explain = False, verbose: Verbose = False)
 
 
 @app.command()
-def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000) -> None:
+def serve(
+    port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every request.")] = False,
+) -> None:
     """Show the built site on localhost until interrupted."""
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
     project = current_project()
     if not project.site.is_file():
         raise BadInput(f"no site at {project.site}; build it with `make book` or `attnlib book`")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(project.site.parent))
+
+    class Handler(SimpleHTTPRequestHandler):
+        """Prints nothing unless asked: a page view is forty requests."""
+
+        def log_message(self, *message: Any) -> None:
+            if verbose:
+                super().log_message(*message)
+
+    handler = partial(Handler, directory=str(project.site.parent))
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:

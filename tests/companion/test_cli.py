@@ -176,6 +176,13 @@ def test_what_a_request_does_not_read_is_not_downloaded(fetched):
     assert fetched == []
 
 
+def test_a_run_on_ones_own_labelled_texts_downloads_nothing(fetched, tmp_path):
+    rows = "".join(f"a good day number{n}\tgood\na bad day number{n}\tbad\n" for n in range(30))
+    put(tmp_path, {"my.tsv": f"text\tlabel\n{rows}"})
+    plan.bring_data([request_of("learn/agreement", "quick", ["data=my.tsv"])])
+    assert fetched == []
+
+
 def test_sets_that_a_plan_leaves_out_where_they_are_not_here_are_downloaded(fetched):
     plan.bring_data([Request("learn/resting_attention")])
     assert fetched
