@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from attnlib.cli import app
 from attnlib.errors import BadInput, UnknownName
+from companion.book.execute import _opening
 from companion.book.own_runs import compare, find_run, main_numbers, opening, own_runs
 from companion.book.project import find_all
 from companion.cli import _figures_beginning
@@ -191,6 +192,15 @@ def test_a_run_opens_with_the_numbers_that_claims_are_about_at_its_own_task(proj
     text = opening(project, request, result)
     assert text.startswith("**Your run** of *What the readout reads* with `source=my.en`")
     assert "| `mine.AED.share` | 0.250 [0.200, 0.300], n = 3 |" in text
+
+
+def test_the_notebook_of_a_run_begins_with_what_opens_it(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
+    assert _opening(project, recorded(project, {"seeds": 1}, VALUES)).startswith("**Your run**")
+
+
+def test_a_run_without_a_result_has_no_opening(project):
+    assert _opening(project, recorded(project, {"seeds": 1})) == ""
 
 
 # What authors of figures meet.
