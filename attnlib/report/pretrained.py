@@ -627,7 +627,7 @@ PIECES = ("spiece.model", "sentencepiece.bpe.model", "source.spm", "tokenizer.mo
 def _packages_for_pieces(name: str) -> list[str]:
     """Return the packages that are missing where a folder's tokenizer is a model of sentencepiece alone.
 
-    Without them transformers takes the file for one of tiktoken, and its message asks for that package.
+    Without them transformers takes the file for one of tiktoken, and its message names that package.
     """
     folder = Path(name)
     has_pieces = any((folder / file).is_file() for file in PIECES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 ARCHIVE = "attnlib-book.zip"
-CODE = ("attnlib", "companion", "notebooks", "claims", "book")
+CODE = ("attnlib", "companion", "notebooks", "claims")
 FILES = ("Snakefile", "pyproject.toml", "requirements.lock", "README.md", "LICENSE", "LICENSE-text")
 RESULTS = ("results/paper", "build/results/quick")  # without the archive of measurements
 ENDS = (".py", ".md", ".yaml", ".yml", ".json", ".toml", ".jinja", ".j2", ".js", ".css", ".mplstyle", ".csv")

@@ -162,7 +162,8 @@ def test_the_readme_prints_what_its_first_snippet_prints(tmp_path, monkeypatch, 
 
 
 def test_commands_of_the_readme_exist():
-    commands = {command for command in re.findall(r"^attnlib (\w+)", README, flags=re.MULTILINE)}
+    blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
+    commands = set(re.findall(r"^attnlib (\w+)", blocks, flags=re.MULTILINE))
     listed = typer.main.get_command(app).commands
     assert len(commands) > 4
     assert commands <= set(listed)
