@@ -36,7 +36,7 @@ else:
 
 Function = TypeVar("Function", bound=Callable)
 EVERYWHERE = None  # the default of a mask
-HALF = (torch.float16, torch.bfloat16)  # too coarse for products of states
+HALF_PRECISION = (torch.float16, torch.bfloat16)  # too coarse for products of states
 
 
 class ShowsShapes:
@@ -171,7 +171,7 @@ def as_numbers(value: object, name: str) -> Tensor:
     numbers = as_tensor(value, name)
     if numbers.is_complex() or numbers.dtype == torch.bool:
         raise BadInput(f"{name} of {numbers.dtype}: expected real numbers")
-    if numbers.dtype in HALF:
+    if numbers.dtype in HALF_PRECISION:
         return numbers.float()
     if not numbers.is_floating_point():
         return numbers.double()

@@ -116,7 +116,7 @@ def options(
 def analyse(**options: Any) -> None:
     """Report how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
     read_options = AnalyseOptions(**options)
-    from attnlib.report.command import analyse_command
+    from attnlib.commands.analyse import analyse_command
 
     analyse_command(read_options)
 
@@ -129,7 +129,7 @@ app.command()(analyse)
 def align(**options: Any) -> None:
     """Link the words of two texts by a model's cross-attention, and score heads against gold links."""
     read_options = AlignOptions(**options)
-    from attnlib.report.align_command import align_command
+    from attnlib.commands.align import align_command
 
     align_command(read_options)
 
@@ -149,7 +149,7 @@ def compare(
     ] = None,
 ) -> None:
     """List which heads differ between two reports: shares and rebuilt attention, with intervals."""
-    from attnlib.report.comparison import compare_command
+    from attnlib.commands.compare import compare_command
 
     compare_command(first, second, out)
 

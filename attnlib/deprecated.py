@@ -1,12 +1,11 @@
 """Names of earlier releases, which warn and name their replacements; the next release removes them."""
 
-import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnlib.former_names import warn
 from attnlib.trace import Attention, Trace
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def GrowingComponents(width: int, method: "Method" = "means") -> "Components":
     """
     from attnlib.decomposition.components import Components
 
-    _warn("GrowingComponents is deprecated: attnlib.Components(width) grows by itself")
+    warn("GrowingComponents is deprecated: attnlib.Components(width) grows by itself")
     return Components(width, method)
 
 
@@ -41,7 +40,7 @@ class ModelPass(metaclass=_AcceptsTraces):
 
     def __new__(cls, *arguments: Any, **options: Any) -> Trace:
         """Return a validated trace; the first ten arguments may be given by position or by name."""
-        _warn("ModelPass is deprecated: it is attnlib.Trace, whose attended are attentions")
+        warn("ModelPass is deprecated: it is attnlib.Trace, whose attended are attentions")
         names = (
             "source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask", "attended",
             "ignored_source", "ignored_target", "lexical_probe", "predicts",
@@ -66,48 +65,19 @@ class ModelPass(metaclass=_AcceptsTraces):
             mask: True at valid positions.
             attended: the self-attentions that were recorded.
         """
-        _warn("ModelPass is deprecated: it is attnlib.Trace, with Trace.of_one_sequence")
+        warn("ModelPass is deprecated: it is attnlib.Trace, with Trace.of_one_sequence")
         return Trace.of_one_sequence(tokens, mask, attended)
 
 
 def Attended(*arguments: Any, **options: Any) -> Attention:
     """Return :class:`attnlib.Attention`, which takes both projections together, as ``maps``."""
-    _warn("Attended is deprecated: it is attnlib.Attention, with maps=(query_map, key_map)")
+    warn("Attended is deprecated: it is attnlib.Attention, with maps=(query_map, key_map)")
     names = (
         "kind", "layer", "query_inputs", "key_inputs", "query_site", "key_site", "query_map", "key_map",
         "scale", "position_bias", "query_rotation", "key_rotation", "attention", "causal", "window",
         "precision",
     )  # fmt: skip
     values = dict(zip(names, arguments, strict=False)) | options
+    values["weights"] = values.pop("attention", None)
     values["maps"] = (values.pop("query_map"), values.pop("key_map"))
     return Attention(values.pop("kind"), values.pop("layer"), **values)
-
-
-def former_trace(module: str, former: tuple[str, ...], name: str) -> type[Trace]:
-    """Return :class:`attnlib.Trace` for a former class of a module; raise AttributeError for other names."""
-    if name not in former:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    _warn(f"{module}.{name} is deprecated: every network returns an attnlib.Trace")
-    return Trace
-
-
-def former_object(module: str, replacements: Mapping[str, Any], name: str) -> Any:
-    """Return what replaces a former name of a module; raise AttributeError for other names.
-
-    Args:
-        module: name of the module of the former name.
-        replacements: by their former names.
-        name: of the attribute.
-
-    Returns:
-        the function or class under its present name.
-    """
-    if name not in replacements:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    replacement = replacements[name]
-    _warn(f"{module}.{name} is deprecated: it is {replacement.__module__}.{replacement.__name__}")
-    return replacement
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, DeprecationWarning, stacklevel=3)

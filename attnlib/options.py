@@ -31,6 +31,19 @@ def _unparsed(value: object) -> object:
 listed = partial(Option, parser=_unparsed, metavar="<str>")  # parsed by AnalyseOptions
 
 
+# Options that both commands have.
+SourceLanguage = Annotated[
+    str | None, Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX.")
+]
+TargetLanguage = Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")]
+Prefix = Annotated[
+    str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
+]
+BatchSize = Annotated[int, Option(min=1, help="Pairs passed through the model at once.")]
+Longest = Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")]
+Device = Annotated[str, Option(help="As torch names it: cpu, cuda.")]
+
+
 @dataclass(frozen=True)
 class AnalyseOptions:
     """The options of an analysis; each is described by its help text.
@@ -52,13 +65,9 @@ class AnalyseOptions:
         Path | None,
         Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
     ] = None
-    source_language: Annotated[
-        str | None, Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX.")
-    ] = None
-    target_language: Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")] = None
-    prefix: Annotated[
-        str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
-    ] = ""
+    source_language: SourceLanguage = None
+    target_language: TargetLanguage = None
+    prefix: Prefix = ""
     kinds: Annotated[
         tuple,
         listed(help="Of attention: cross,encoder_self,decoder_self; a decoder or an encoder alone has one."),
@@ -73,8 +82,8 @@ class AnalyseOptions:
             "the decoder reads its start mark. Unknown words stay.",
         ),
     ] = False
-    batch_size: Annotated[int, Option(min=1, help="Pairs passed through the model at once.")] = 32
-    longest: Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128
+    batch_size: BatchSize = 32
+    longest: Longest = 128
     method: Annotated[
         str,
         Option(help="least_squares: position, word and constant fitted together; means: as in the papers."),
@@ -90,7 +99,7 @@ class AnalyseOptions:
         bool,
         Option("--words", help="Join pieces to words in the pairs on the page; all numbers stay by piece."),
     ] = False
-    device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
+    device: Device = "cpu"
     threads: Annotated[
         int | None, Option(min=1, help="Number of CPU threads.", show_default="the fastest, measured")
     ] = None
@@ -203,16 +212,12 @@ class AlignOptions:
     symmetrise: Annotated[
         str, Option(help="intersection, union, grow-diag, grow-diag-final or grow-diag-final-and.")
     ] = "grow-diag-final-and"
-    source_language: Annotated[
-        str | None, Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX.")
-    ] = None
-    target_language: Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")] = None
-    prefix: Annotated[
-        str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
-    ] = ""
-    batch_size: Annotated[int, Option(min=1, help="Pairs passed through the model at once.")] = 32
-    longest: Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128
-    device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
+    source_language: SourceLanguage = None
+    target_language: TargetLanguage = None
+    prefix: Prefix = ""
+    batch_size: BatchSize = 32
+    longest: Longest = 128
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         for name in ("layer", "head"):

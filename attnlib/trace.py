@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,7 +31,9 @@ from torch import Tensor
 
 from attnlib.arrays import ShowsShapes, require_tokens, valid_first
 from attnlib.errors import BadInput
+from attnlib.former_names import former_arguments, former_attribute
 from attnlib.linear_map import LinearMap, Rotation
+from attnlib.softmax import softmax_over
 
 AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 Side = Literal["source", "target"]
@@ -65,6 +67,19 @@ def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
 # -- attentions --
 
 
+class QueriesAndKeys(NamedTuple):
+    """Queries and keys of all heads of an attention, whose products are the scores.
+
+    Attributes:
+        queries: projected, rotated and scaled.
+        keys: projected and rotated.
+    """
+
+    queries: Float[Tensor, "batch heads target head_width"]
+    keys: Float[Tensor, "batch heads source head_width"]
+
+
+@former_arguments(attention="weights")
 @dataclass(frozen=True, eq=False, repr=False)
 class Attention(ShowsShapes):
     """One attention of one layer over a batch, with all of its heads.
@@ -84,7 +99,7 @@ class Attention(ShowsShapes):
         scale: factor of the product, such as 1/√width.
         position_bias: b_st of each head, (1 or batch, heads, target, source).
         query_rotation, key_rotation: R, the rotation by position.
-        attention: α as the model returned it, (batch, heads, target, source); None if it returned none, and
+        weights: α as the model returned it, (batch, heads, target, source); None if it returned none, and
             then the scores cannot be checked. Rows sum to one over the keys that a query may see; entries at
             padding are arbitrary.
         causal: whether step s sees only steps up to s.
@@ -94,6 +109,9 @@ class Attention(ShowsShapes):
             an attention with maps, after :meth:`Trace.validated`: the maps give the scores then.
         values: v, whose weighted means are the contexts, if the model returned them.
         context: Σ_t α_st v_t of every head, if the model returned it.
+        projected: queries and keys that the model itself made of the inputs, see :meth:`with_projected`; None
+            if they are to be projected by the maps. They follow from the other fields, so that
+            :func:`dataclasses.replace`, which may change these, drops them.
 
     Raises:
         BadInput: projections with different numbers of heads or widths; a window below one step or without
@@ -120,15 +138,18 @@ class Attention(ShowsShapes):
     position_bias: Float[Tensor, "#batch heads target source"] | None = None
     query_rotation: Rotation | None = None
     key_rotation: Rotation | None = None
-    attention: Float[Tensor, "batch heads target source"] | None = None
+    weights: Float[Tensor, "batch heads target source"] | None = None
     causal: bool = False
     window: int | None = None
     precision: torch.dtype | None = None
     model_scores: Float[Tensor, "batch heads target source"] | None = None
     values: Float[Tensor, "batch heads source value_width"] | None = None
     context: Float[Tensor, "batch heads target value_width"] | None = None
-    #: queries and keys if the model's own were caught; :func:`dataclasses.replace` drops them
-    _caught: tuple[Tensor, Tensor] | None = field(default=None, init=False, repr=False)
+    projected: QueriesAndKeys | None = field(default=None, init=False, repr=False)
+
+    attention = former_attribute("Attention.attention", "weights")
+    seeing = former_attribute("Attention.seeing", "with_projected")
+    knowing = former_attribute("Attention.knowing", "with_projection_outputs")
 
     def __post_init__(self) -> None:
         if not self.query_site:
@@ -189,7 +210,7 @@ class Attention(ShowsShapes):
         """Number of heads."""
         if self.maps is not None and not callable(self.maps):
             return self.query_map.heads
-        for matrix in (self.model_scores, self.attention):
+        for matrix in (self.model_scores, self.weights):
             if matrix is not None:
                 return matrix.shape[1]
         return self.query_map.heads
@@ -197,17 +218,15 @@ class Attention(ShowsShapes):
     @cached_property
     def queries(self) -> Float[Tensor, "batch heads target head_width"]:
         """The queries, projected, rotated and scaled."""
-        if self._caught is not None:
-            queries, _ = self._caught
-            return queries
+        if self.projected is not None:
+            return self.projected.queries
         return _rotated(self.query_map(self.query_inputs), self.query_rotation) * self.scale
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
         """The keys, projected and rotated."""
-        if self._caught is not None:
-            _, keys = self._caught
-            return keys
+        if self.projected is not None:
+            return self.projected.keys
         return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property
@@ -220,7 +239,7 @@ class Attention(ShowsShapes):
             scores = scores + self.position_bias
         return scores
 
-    def seeing(
+    def with_projected(
         self,
         queries: Float[Tensor, "batch heads target head_width"],
         keys: Float[Tensor, "batch heads source head_width"],
@@ -232,10 +251,10 @@ class Attention(ShowsShapes):
             keys: projected and rotated.
         """
         copied = copy(self)
-        object.__setattr__(copied, "_caught", (queries, keys))
+        object.__setattr__(copied, "projected", QueriesAndKeys(queries, keys))
         return copied
 
-    def knowing(
+    def with_projection_outputs(
         self, queries: Float[Tensor, "batch target rows"], keys: Float[Tensor, "batch source rows"]
     ) -> "Attention":
         """Return a copy that uses the outputs of the model's projections, and does not project states again.
@@ -248,7 +267,7 @@ class Attention(ShowsShapes):
         keys_by_head = keys.unflatten(-1, (self.heads, -1))  # (batch, source, heads, head_width)
         rotated_queries = _rotated(queries_by_head.transpose(1, 2), self.query_rotation)
         rotated_keys = _rotated(keys_by_head.transpose(1, 2), self.key_rotation)
-        return self.seeing(rotated_queries * self.scale, rotated_keys)
+        return self.with_projected(rotated_queries * self.scale, rotated_keys)
 
     def from_maps(self) -> "Attention":
         """Return the attention with the scores of its maps, whatever the model computed.
@@ -272,17 +291,17 @@ class Attention(ShowsShapes):
             raise BadInput(f"head is {head}; those of {self.name} go from 0 to {self.heads - 1}")
         chosen = slice(head, head + 1)
         changes = {}
-        for name in ("position_bias", "attention", "model_scores", "values", "context"):
+        for name in ("position_bias", "weights", "model_scores", "values", "context"):
             tensor = getattr(self, name)
             if tensor is not None:
                 changes[name] = tensor[:, chosen]
         if self.has_maps:
             changes["maps"] = partial(self._maps_of, head)
         single_head = replace(self, **changes)
-        if self._caught is None:
+        if self.projected is None:
             return single_head
-        queries, keys = self._caught
-        return single_head.seeing(queries[:, chosen], keys[:, chosen])
+        queries, keys = self.projected
+        return single_head.with_projected(queries[:, chosen], keys[:, chosen])
 
     def _maps_of(self, head: int) -> Maps:
         return self.query_map.of_heads([head]), self.key_map.of_heads([head])
@@ -298,7 +317,7 @@ class Attention(ShowsShapes):
             tensor = getattr(self, name)
             if tensor is not None:
                 changes[name] = tensor[:samples]
-        return replace(self, **changes, attention=None)
+        return replace(self, **changes, weights=None)
 
     def to(self, device: torch.device | str) -> "Attention":
         """Return the attention on another device.
@@ -309,10 +328,10 @@ class Attention(ShowsShapes):
         moved = _moved_to(device, self)
         if callable(self.maps):
             moved = replace(moved, maps=partial(_maps_on, device, self.maps))
-        if self._caught is None:
+        if self.projected is None:
             return moved
-        queries, keys = self._caught
-        return moved.seeing(queries.to(device), keys.to(device))
+        queries, keys = self.projected
+        return moved.with_projected(queries.to(device), keys.to(device))
 
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
@@ -447,7 +466,7 @@ class Trace(ShowsShapes):
             predicts=has_next,
         )
 
-    # tokens, masks and states
+    # -- tokens, masks and states --
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Return the tokens of a side; those of the target are the ones that the decoder reads.
@@ -504,9 +523,9 @@ class Trace(ShowsShapes):
     @property
     def unchecked(self) -> tuple[str, ...]:
         """Names of the attentions whose scores cannot be checked, because the model returned no weights."""
-        return tuple(attention.name for attention in self.attentions if attention.attention is None)
+        return tuple(attention.name for attention in self.attentions if attention.weights is None)
 
-    # its attentions
+    # -- its attentions --
 
     def layers(self, kind: AttentionKind) -> tuple[Attention, ...]:
         """Return the attentions of a kind, in the order of their layers.
@@ -547,7 +566,7 @@ class Trace(ShowsShapes):
     @property
     def attention(self) -> Float[Tensor, "batch target source"] | None:
         """α_st of the only head; rows sum to one over valid source positions and are zero at others."""
-        return self._of_only_head("attention")
+        return self._of_only_head("weights")
 
     @property
     def context(self) -> Float[Tensor, "batch target width"] | None:
@@ -603,10 +622,10 @@ class Trace(ShowsShapes):
         allowed = self.allowed(attention)  # (batch, target, source)
         scores = attention.scores[:, head]  # (batch, target, source)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # NaN in rows of padding
+        weights = softmax_over(scores, allowed)  # (batch, target, source); NaN in rows of padding
         return weights.masked_fill(~allowed, 0)
 
-    # traces derived from this one
+    # -- traces derived from this one --
 
     def to(self, device: torch.device | str) -> "Trace":
         """Return the trace with every tensor on another device.
@@ -694,7 +713,7 @@ class Trace(ShowsShapes):
         object.__setattr__(trace, "_is_validated", True)
         return trace
 
-    # checks
+    # -- checks --
 
     def check(self) -> None:
         """Check shapes, numbers and scores.
@@ -731,7 +750,7 @@ class Trace(ShowsShapes):
             BadInput: as :func:`require_own_attention`.
         """
         for attention in self.attentions:
-            if attention.attention is not None and attention.has_maps:
+            if attention.weights is not None and attention.has_maps:
                 query_side, key_side = self.sides(attention.kind)
                 require_own_attention(attention.from_maps(), self.mask(query_side), self.mask(key_side))
 
@@ -755,8 +774,7 @@ class Trace(ShowsShapes):
         batch, target = query_mask.shape
         source = key_mask.shape[1]
         allowed = attention.allowed(query_mask, key_mask)  # (batch, target, source)
-        for name in ("attention", "position_bias"):
-            matrix = getattr(attention, name)
+        for name, matrix in (("attention", attention.weights), ("position_bias", attention.position_bias)):
             if matrix is None:
                 continue
             shape = tuple(matrix.shape)
@@ -844,7 +862,7 @@ def _reordered(attention: Attention, *, queries: Tensor | None, keys: Tensor | N
     if attention.query_rotation is not None or attention.key_rotation is not None:
         raise BadInput(f"{attention.name} rotates by position: pad its batches at the right")
     matrices = {}
-    for name in ("position_bias", "attention", "model_scores"):
+    for name in ("position_bias", "weights", "model_scores"):
         matrices[name] = _moved(getattr(attention, name), {2: queries, 3: keys})
     return replace(
         attention,
@@ -917,7 +935,8 @@ def require_own_attention(
         BadInput: the two differ, because projections, scale, bias or mask are not those of the model;
             weights of a type that is not floating, at masked positions, or with a sum other than one.
     """
-    returned, scores = attention.attention, attention.scores  # (1 or batch, heads, target, source), the batch
+    returned = attention.weights  # (1 or batch, heads, target, source)
+    scores = attention.scores  # (batch, heads, target, source)
     if returned is None:
         raise BadInput(f"{attention.name}: its model returned no attention to compare with")
     dtypes = {returned.dtype, scores.dtype, attention.precision or scores.dtype}
@@ -1094,7 +1113,7 @@ def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
         scores: of the projections, (rows, source).
         allowed: True where the masks allow a weight, (rows, source).
     """
-    softmax = scores.masked_fill(~allowed, -torch.inf).softmax(-1)  # (rows, source)
+    softmax = softmax_over(scores, allowed)  # (rows, source)
     n_zeros = int(((rows == 0) & allowed & (softmax > CLEARLY_POSITIVE)).sum())
     if not n_zeros:
         return ""

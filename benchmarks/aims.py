@@ -29,7 +29,7 @@ from transformers import MarianConfig, MarianMTModel
 
 from attnlib import Components
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
-from attnlib.analysis.passes import both_passes, fit_part, judge_part
+from attnlib.analysis.passes import both_passes, fit_shard, judge_shard
 from attnlib.analysis.stream import HoldOut, Shard, Stream
 from attnlib.report import analyse
 
@@ -94,9 +94,9 @@ def corpus(_turns: int, width: int = CORPUS_WIDTH) -> None:
     for tokens in SIZES:
         stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
         clock = time.process_time()
-        fit = fit_part(stream, Shard(hold_out=HoldOut(every=1)), method="least_squares")
+        fit = fit_shard(stream, Shard(hold_out=HoldOut(every=1)), method="least_squares")
         points["first"].append(time.process_time() - clock)
-        points["second"].append(seconds(partial(judge_part, stream, fit, Shard(hold_out=HoldOut(every=1)))))
+        points["second"].append(seconds(partial(judge_shard, stream, fit, Shard(hold_out=HoldOut(every=1)))))
         counts.append(valid(fit))
     billion = {}
     for reading, taken in points.items():
@@ -121,7 +121,7 @@ def model(width: int, layers: int, heads: int) -> MarianMTModel:
     marks = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
     config = MarianConfig(vocab_size=PIECES, d_model=width, attn_implementation="eager", **sizes, **marks)
     with torch.random.fork_rng(devices=[]):  # transformers takes no generator
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)  # torch.manual_seed would seed accelerators as well
         return MarianMTModel(config).eval()
 
 
@@ -167,7 +167,7 @@ def shard(part: Shard, tokens: int = 3_000_000, width: int = 64) -> float:
     """Processor seconds of both readings of a part."""
     torch.set_num_threads(1)
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS), probed=0)
-    return seconds(lambda: judge_part(stream, fit_part(stream, part, method="means"), part))
+    return seconds(lambda: judge_shard(stream, fit_shard(stream, part, method="means"), part))
 
 
 def shards(turns: int) -> None:

@@ -18,7 +18,7 @@ import torch
 import typer
 
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.passes import fit_part
+from attnlib.analysis.passes import fit_shard
 from attnlib.analysis.stream import HoldOut, Shard, Stream
 from attnlib.linear_map import compared_as_they_are
 from attnlib.report.resume import PartialSums, merged_fit
@@ -84,7 +84,7 @@ def run_shard(folder: str, tokens: int, width: int, part: Shard) -> tuple[float,
     clock = time.process_time()
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
     keep = PartialSums(Path(folder), {"tokens": tokens, "width": width})
-    counted = valid(fit_part(stream, part, method="means", keep=keep, progress=progress))
+    counted = valid(fit_shard(stream, part, method="means", keep=keep, progress=progress))
     taken = time.process_time() - clock
     return taken, counted, ", ".join([*peaks, f"{peak()} MB at end"])
 

@@ -105,7 +105,7 @@ def test_no_folders_of_the_library_import_each_other_in_a_circle():
 def test_an_analysis_knows_nothing_of_its_views():
     arrows = arrows_between_modules()
     knowing = {room_of(module) for module, names in arrows.items() if "attnlib.report" in map(room_of, names)}
-    assert knowing == {"attnlib", "attnlib.cli", "attnlib.report"}
+    assert knowing == {"attnlib", "attnlib.commands", "attnlib.report"}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ pages => {
   const here = location.pathname.slice(1);
   const article = document.querySelector("article.bd-article");
   const code = "div.cell:not(.tag_hide-cell) details.hide.above-input, .tag_hide-cell details.hide .cell_input";
-  const onScreen = `.headerlink, script, button, iframe, .toctree-wrapper, .hide > summary > .expanded, ${code}`;
+  const onScreen = `.headerlink, script, button:not([popovertarget]), iframe, .toctree-wrapper, .hide > summary > .expanded, ${code}`;
   for (const gone of article.querySelectorAll(onScreen)) gone.remove();
   for (const without of article.querySelectorAll("noscript")) without.replaceWith(...without.childNodes);
   for (const fold of article.querySelectorAll("details")) fold.open = true;

@@ -26,7 +26,9 @@ from torch.overrides import TorchFunctionMode
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, single
+from attnlib.softmax import log_probability_of
 from attnlib.trace import Attention, AttentionKind, Trace
 
 Run = Callable[[nn.Module, TokenBatch], object]
@@ -460,9 +462,8 @@ def probe_of_pairs(
                 f"a right word has id {largest_id}; the model predicts {n_words} words, "
                 "from 0: take the pass and the probe of one model"
             )
-        right = right_words[pairs.samples, : pairs.steps, None]  # (pairs, steps, 1)
-        logit_of_right = predicted.gather(-1, right)[..., 0]  # (pairs, steps)
-        log_probability = logit_of_right - predicted.logsumexp(-1)  # (pairs, steps)
+        right = right_words[pairs.samples, : pairs.steps]  # (pairs, steps)
+        log_probability = log_probability_of(right, predicted)  # (pairs, steps)
         beta[pairs.samples, : pairs.steps, pairs.positions] = log_probability.exp()
     return beta.masked_fill(~trace.target_mask[:, :, None], 0)
 
@@ -664,7 +665,7 @@ class ModelAdapter:
             maps=(query_map, key_map),
             scale=head_width**-0.5 if place.scale is None else place.scale,
             position_bias=self._position_bias(place, hooks),
-            attention=caught.attention,
+            weights=caught.attention,
             causal=place.kind == "decoder_self",
             precision=caught.query_inputs.dtype,
         )
@@ -672,7 +673,7 @@ class ModelAdapter:
         if not isinstance(queries, Tensor) or not isinstance(keys, Tensor):
             return attention
         is_exact = min(queries.element_size(), keys.element_size()) >= 4  # single precision at least
-        return attention.knowing(queries, keys) if is_exact else attention
+        return attention.with_projection_outputs(queries, keys) if is_exact else attention
 
     def _caught_at(self, place: Hooked, hooks: Hooks) -> "_Caught":
         """Return what the hooks caught of an attention."""
@@ -747,9 +748,6 @@ class _Caught(ShowsShapes):
     attention: Float[Tensor, "batch heads target source"] | None
     queries: object
     keys: object
-
-
-Traced = ModelAdapter  # its name in earlier releases
 
 
 class Modules(ModelAdapter):
@@ -1076,3 +1074,7 @@ def _packed_maps(module: nn.MultiheadAttention) -> tuple[LinearMap, LinearMap]:
     query_map = LinearMap.of_rows(query_weight, query_bias, heads)
     key_map = LinearMap.of_rows(key_weight, key_bias, heads)
     return query_map, key_map
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Traced": f"{__name__}.ModelAdapter"}, name)

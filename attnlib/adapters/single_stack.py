@@ -33,11 +33,11 @@ from attnlib.adapters.modules import Hooks, ModelAdapter, evaluated
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, Rotary, single
 from attnlib.trace import Attention, AttentionKind, Trace, site_names
 
 Operand = Literal["query", "key"]  # of the product that a score is
-Side = Operand  # its name in earlier releases
 Layout = Literal["apart", "thirds", "by head"]
 
 
@@ -381,7 +381,7 @@ class SingleStack(ModelAdapter):
             scale=attention.scale,
             query_rotation=rotation,
             key_rotation=rotation,
-            attention=self._returned_attention(attention, hooks),
+            weights=self._returned_attention(attention, hooks),
             causal=attention.kind == "decoder_self",
             window=attention.window,
             precision=precision,
@@ -643,3 +643,7 @@ def most_positions(model: nn.Module) -> int | None:
                 offset = module.padding_idx + 1
             return module.num_embeddings - offset
     return None
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Side": f"{__name__}.Operand"}, name)

@@ -88,9 +88,9 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> Trace:
     """
     _require_names(tensors)
     tensors_by_name = {name: _real(as_tensor(value, name), name) for name, value in tensors.items()}
-    places = _places_of_attention(tensors_by_name)
+    prefixes = _prefixes_of_attentions(tensors_by_name)
     words = _words_and_masks(tensors_by_name)
-    attentions = [_attention(tensors_by_name, place) for place in places]
+    attentions = [_attention(tensors_by_name, prefix) for prefix in prefixes]
     trace = Trace(
         source_tokens=words["source_tokens"],
         source_mask=words["source_mask"],
@@ -106,8 +106,8 @@ def pass_of_tensors(tensors: Mapping[str, object]) -> Trace:
 
 
 @dataclass(frozen=True, order=True)
-class _Place:
-    """Where an attention is; its text is the ``<at>`` of the names of its tensors."""
+class _Prefix:
+    """The ``<at>`` with which the names of the tensors of an attention begin, as text and taken apart."""
 
     kind: AttentionKind
     layer: int
@@ -133,9 +133,9 @@ def _real(tensor: Tensor, name: str) -> Tensor:
     return tensor.float()
 
 
-def _places_of_attention(tensors: Mapping[str, Tensor]) -> list[_Place]:
+def _prefixes_of_attentions(tensors: Mapping[str, Tensor]) -> list[_Prefix]:
     """Return the attentions that the names of tensors are about, by kind and layer."""
-    places = set()
+    prefixes = set()
     for name in sorted(tensors.keys() - set(_OF_A_PASS)):
         match = _OF_ATTENTION.fullmatch(name)
         if match is None:
@@ -143,8 +143,8 @@ def _places_of_attention(tensors: Mapping[str, Tensor]) -> list[_Place]:
                 f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
             )
         kind, layer = match[1], match[2]
-        places.add(_Place(cast("AttentionKind", kind), int(layer), f"{kind}.{layer}"))
-    return sorted(places)
+        prefixes.add(_Prefix(cast("AttentionKind", kind), int(layer), f"{kind}.{layer}"))
+    return sorted(prefixes)
 
 
 def _words_and_masks(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -182,70 +182,70 @@ class _Keys(ShowsShapes):
     site: str
 
 
-def _attention(tensors: Mapping[str, Tensor], place: _Place) -> Attention:
+def _attention(tensors: Mapping[str, Tensor], prefix: _Prefix) -> Attention:
     """Return an attention; all that its scores are computed of is brought to one precision."""
-    prefix = f"{place.text}."
+    start = f"{prefix.text}."
     fields = {}
     for name, tensor in tensors.items():
-        if name.startswith(prefix):
-            fields[name.removeprefix(prefix)] = tensor
+        if name.startswith(start):
+            fields[name.removeprefix(start)] = tensor
     if "query_states" not in fields:
-        raise BadInput(f"{place.text} lacks {place.text}.query_states")
+        raise BadInput(f"{prefix.text} lacks {prefix.text}.query_states")
     query_states = fields["query_states"]  # (batch, target, width)
-    keys = _keys_of(place, fields, tensors.get("encoder_states"))
+    keys = _keys_of(prefix, fields, tensors.get("encoder_states"))
     scale = fields.get("scale", torch.ones(()))
     if scale.numel() != 1:
-        raise BadInput(f"{place.text}.scale is of shape {tuple(scale.shape)}; expected one number")
+        raise BadInput(f"{prefix.text}.scale is of shape {tuple(scale.shape)}; expected one number")
     computed = {name: tensor for name, tensor in fields.items() if name not in ("scale", "attention")}
     computed["key_states"] = keys.states
     precisions = [tensor.dtype for tensor in computed.values()]
     precision = reduce(torch.promote_types, precisions, torch.float32)
     operands = {name: tensor.to(precision) for name, tensor in computed.items()}
-    query_map, key_map = _maps_of(place, operands)
+    query_map, key_map = _maps_of(prefix, operands)
     return Attention(
-        kind=place.kind,
-        layer=place.layer,
+        kind=prefix.kind,
+        layer=prefix.layer,
         query_inputs=operands["query_states"],
         key_inputs=operands["key_states"],
-        query_site=f"{place.text}.query",
+        query_site=f"{prefix.text}.query",
         key_site=keys.site,
         maps=(query_map, key_map),
         scale=float(scale.to(precision)),
         position_bias=operands.get("position_bias"),
-        attention=fields.get("attention"),
-        causal=place.kind == "decoder_self",
+        weights=fields.get("attention"),
+        causal=prefix.kind == "decoder_self",
         precision=query_states.dtype,
     )
 
 
-def _keys_of(place: _Place, fields: Mapping[str, Tensor], encoder_states: Tensor | None) -> _Keys:
+def _keys_of(prefix: _Prefix, fields: Mapping[str, Tensor], encoder_states: Tensor | None) -> _Keys:
     """Return the states of the keys: given for this attention, or those that it shares with others."""
     if "key_states" in fields:
-        return _Keys(fields["key_states"], site=f"{place.text}.key")
-    if place.kind != "cross":  # self-attention: both sides are one sequence
-        return _Keys(fields["query_states"], site=f"{place.text}.query")
+        return _Keys(fields["key_states"], site=f"{prefix.text}.key")
+    if prefix.kind != "cross":  # self-attention: both sides are one sequence
+        return _Keys(fields["query_states"], site=f"{prefix.text}.query")
     if encoder_states is None:
-        raise BadInput(f"{place.text} lacks {place.text}.key_states, and encoder_states are missing too")
+        raise BadInput(f"{prefix.text} lacks {prefix.text}.key_states, and encoder_states are missing too")
     return _Keys(encoder_states, site="encoder")
 
 
-def _maps_of(place: _Place, operands: Mapping[str, Tensor]) -> tuple[LinearMap, LinearMap]:
+def _maps_of(prefix: _Prefix, operands: Mapping[str, Tensor]) -> tuple[LinearMap, LinearMap]:
     """Return the projections of queries and keys; without weights, states are compared as they are."""
     weights = [name for name in ("query_weight", "key_weight") if name in operands]
     has_bias = "query_bias" in operands or "key_bias" in operands
     if len(weights) == 1:
         raise BadInput(
-            f"{place.text} has a weight for one side: give query_weight and key_weight, or neither"
+            f"{prefix.text} has a weight for one side: give query_weight and key_weight, or neither"
         )
     if not weights and has_bias:
-        raise BadInput(f"{place.text} has a bias and no weights: give query_weight and key_weight as well")
+        raise BadInput(f"{prefix.text} has a bias and no weights: give query_weight and key_weight as well")
     try:
         if not weights:
             return LinearMap.none(operands["query_states"]), LinearMap.none(operands["key_states"])
         query_map = LinearMap(operands["query_weight"], operands.get("query_bias"))
         key_map = LinearMap(operands["key_weight"], operands.get("key_bias"))
     except BadInput as error:
-        raise BadInput(f"{place.text}: {error}") from error
+        raise BadInput(f"{prefix.text}: {error}") from error
     return query_map, key_map
 
 

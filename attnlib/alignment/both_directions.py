@@ -9,13 +9,13 @@ of Koehn et al. 2005, "Edinburgh system description for the 2005 IWSLT speech tr
 """
 
 from collections.abc import Collection, Iterable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from attnlib.errors import check_known
+from attnlib.former_names import former_object
 from attnlib.probes.alignment_error import Link
 
 Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
-Method = Symmetrisation  # its name in earlier releases
 
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
@@ -109,3 +109,7 @@ class _Growing:
 def _by_target(link: Link) -> Link:
     source, target = link
     return target, source
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"Method": f"{__name__}.Symmetrisation"}, name)

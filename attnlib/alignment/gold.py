@@ -172,7 +172,7 @@ def _of_pharaoh(lines: Sequence[str], name: str, *, first: int | None) -> GoldOf
     for number, row in enumerate(rows, start=1):
         sure, possible = set(), set()
         for source, kind, target in row:
-            link = _from_zero(source, target, first=first, place=f"{name}, line {number}")
+            link = _from_zero(source, target, first=first, location=f"{name}, line {number}")
             (sure if kind == "-" else possible).add(link)
         gold.append(Gold(frozenset(sure), frozenset(possible)) if row else None)
     return tuple(gold)
@@ -209,7 +209,7 @@ def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfTe
     for sentence, source, target, kind in rows:
         if sentence < 1:
             raise BadInput(f"{name} has a sentence {sentence}; expected numbers from 1")
-        link = _from_zero(source, target, first=first, place=f"{name}, sentence {sentence}")
+        link = _from_zero(source, target, first=first, location=f"{name}, sentence {sentence}")
         (sure if kind == "S" else possible)[sentence - 1].add(link)
     gold: list[Gold | None] = []
     for sure_links, possible_links in zip(sure, possible, strict=True):
@@ -222,14 +222,14 @@ def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
     gold: list[Gold | None] = []
     words = []
     for number, line in enumerate(lines, start=1):
-        place = f"{name}, line {number}"
+        location = f"{name}, line {number}"
         try:
             row = json.loads(line)
-            sure = _links_of_json(row["alignment"], place, first=first)
-            possible = _links_of_json(row.get("possible", ()), place, first=first)
+            sure = _links_of_json(row["alignment"], location, first=first)
+            possible = _links_of_json(row.get("possible", ()), location, first=first)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadInput(
-                f'{place} is not of the form {{"alignment": [[0, 0], [1, 2]]}}: {error}'
+                f'{location} is not of the form {{"alignment": [[0, 0], [1, 2]]}}: {error}'
             ) from error
         gold.append(Gold(sure, possible) if sure or possible else None)
         has_words = "src_words" in row and "tgt_words" in row
@@ -237,18 +237,18 @@ def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
     return GoldFile(tuple(gold), tuple(words))
 
 
-def _links_of_json(links: Any, place: str, *, first: int) -> frozenset[Link]:
+def _links_of_json(links: Any, location: str, *, first: int) -> frozenset[Link]:
     from_zero = set()
     for source, target in links:
         if type(source) is not int or type(target) is not int:
             raise TypeError(f"[{source!r}, {target!r}] is not a pair of whole numbers")
-        from_zero.add(_from_zero(source, target, first=first, place=place))
+        from_zero.add(_from_zero(source, target, first=first, location=location))
     return frozenset(from_zero)
 
 
-def _from_zero(source: int, target: int, *, first: int, place: str) -> Link:
+def _from_zero(source: int, target: int, *, first: int, location: str) -> Link:
     if min(source, target) < first:
-        raise BadInput(f"{place}: link {source}-{target}, though words are counted from {first}")
+        raise BadInput(f"{location}: link {source}-{target}, though words are counted from {first}")
     return source - first, target - first
 
 

@@ -57,7 +57,8 @@ class Lexicon:
             Links (source word, target word), in the order of target words.
         """
         best = self._model.best_links(self._source.encode(source), self._target.encode(target))
-        return [(place, number) for number, place in enumerate(best.tolist()) if place != NO_LINK]
+        linked = enumerate(best.tolist())
+        return [(source_word, target_word) for target_word, source_word in linked if source_word != NO_LINK]
 
 
 def diagonal_links(source: Sequence[str], target: Sequence[str]) -> list[Link]:
@@ -78,8 +79,8 @@ def diagonal_links(source: Sequence[str], target: Sequence[str]) -> list[Link]:
         return []
     target_words = torch.ones(1, len(target), dtype=torch.bool)
     source_words = torch.ones(1, len(source), dtype=torch.bool)
-    places = diagonal(target_words, source_words)[0].argmax(-1)  # (target,)
-    return [(place, number) for number, place in enumerate(places.tolist())]
+    linked = diagonal(target_words, source_words)[0].argmax(-1)  # (target,)
+    return [(source_word, target_word) for target_word, source_word in enumerate(linked.tolist())]
 
 
 def sums_by_choice(

@@ -95,8 +95,8 @@ def join_pieces(
     """
     text = bytearray()
     spans: list[Span] = []
-    for place, piece in enumerate(pieces):
-        if place in special:
+    for index, piece in enumerate(pieces):
+        if index in special:
             content = _apart(piece) if keep_special else b" "
         else:
             content = _bytes_of(piece, marking)
@@ -107,8 +107,8 @@ def join_pieces(
     line = bytes(text)
     of_piece = words_at(line, spans)
     if not keep_special:
-        for place in special:
-            of_piece[place] = NO_WORD
+        for index in special:
+            of_piece[index] = NO_WORD
     words = [word.decode("utf-8", "backslashreplace") for word in re.findall(rb"\S+", line)]
     return Words(tuple(words), tuple(of_piece))
 

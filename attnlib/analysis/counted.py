@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from typing import TypeGuard
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlib.errors import BadInput
+from attnlib.softmax import softmax_over
 from attnlib.trace import Attention, Trace
 
 
@@ -55,12 +55,12 @@ def counted_attention(
     """
     query_side, key_side = trace.sides(attention.kind)
     allowed = attention.allowed(trace.counted(query_side), trace.counted(key_side))
-    if _can_be_used(attention.attention, trace):
+    if _can_be_used(attention.weights, trace):
         samples = len(allowed)
-        weights = of_heads(attention.attention.expand(samples, -1, -1, -1), heads)
+        weights = of_heads(attention.weights.expand(samples, -1, -1, -1), heads)
     else:
         scores = of_heads(attention.scores, heads)  # (*heads, batch, target, source)
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+        weights = softmax_over(scores, allowed)
     # A row without any allowed position is padding, or sees ignored positions alone: its softmax is NaN.
     return weights.masked_fill(~allowed, 0), allowed
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from attnlib.adapters.library_models import KINDS
+from attnlib.trace import KINDS
 
 
 class Head(NamedTuple):

@@ -43,16 +43,17 @@ from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import FACTOR_SIDES, FactorSide, weighted_sum, weights_of
 from attnlib.analysis.terms import AttentionTerms
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, PlaceComponents
-from attnlib.decomposition.rows import ChosenRows, softmax_of_rows, total_variation
+from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
+from attnlib.decomposition.rows import ChosenRows, total_variation
 from attnlib.linear_map import LinearMap, Rotation
+from attnlib.softmax import softmax_over
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
 Way = Literal["exchange", "resample"]
 WAYS: tuple[Way, ...] = ("exchange", "resample")
 STATE = "state"  # all three parts
-MOVED_PARTS = (*PART_NAMES, STATE)
+MOVED_PARTS = (*STATE_PARTS, STATE)
 EVERY_PART = "every"  # each of the three parts, compared together
 ATTRIBUTIONS = ("own", "split", "any_term", "mean_absolute", "substitution")
 FEWEST_POINTS = 3  # for a rank correlation
@@ -284,7 +285,7 @@ class InterventionSums(StreamingSums):
             if bias is not None:
                 scores = scores + bias
             rows = chosen.values(scores.transpose(0, 1))  # (heads, row, source)
-            return softmax_of_rows(rows.double(), chosen.valid)
+            return softmax_over(rows.double(), chosen.valid)
 
         old_queries, old_keys = query.vectors(), keys.vectors()
         before = attention(old_queries, old_keys)  # (heads, row, source)
@@ -307,9 +308,9 @@ class InterventionSums(StreamingSums):
         means = self.moved / self.rows  # (heads, ways, sides, parts); 0 / 0 is NaN
         numbered = (enumerate(names) for names in (self.heads, WAYS, FACTOR_SIDES, MOVED_PARTS))
         for entries in product(*numbered):
-            place = tuple(number for number, _ in entries)
+            index = tuple(number for number, _ in entries)
             head, way, side, part = (name for _, name in entries)
-            yield {"head": head, "way": way, "side": side, "part": part, "moved": float(means[place])}
+            yield {"head": head, "way": way, "side": side, "part": part, "moved": float(means[index])}
 
 
 def donors_of(
@@ -477,7 +478,7 @@ def calibration_rows(
             row["rank_correlation"] = spearman(np.array(pairs))
         row["heads"] = len(pairs)
         if comparison.part == EVERY_PART:
-            row["heads"] = len(pairs) // len(PART_NAMES)
+            row["heads"] = len(pairs) // len(STATE_PARTS)
         rows.append(row)
     return rows
 
@@ -496,7 +497,7 @@ class _Comparison(NamedTuple):
             self.kind,
             WAYS.index(self.way),
             FACTOR_SIDES.index(self.side),
-            (*PART_NAMES, EVERY_PART).index(self.part),
+            (*STATE_PARTS, EVERY_PART).index(self.part),
             ATTRIBUTIONS.index(self.attribution),
         )
 

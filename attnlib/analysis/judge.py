@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.analysis.columns import rebuilt_column, share_column
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head
@@ -18,28 +19,20 @@ from attnlib.analysis.interventions import Donors, InterventionSums, add_interve
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
-from attnlib.analysis.terms import (
-    PARTS,
-    REBUILT,
-    AttentionTerms,
-    attention_terms,
-    rebuilt_column,
-    share_column,
-    subsets,
-    terms_of,
-)
-from attnlib.decomposition.components import PART_NAMES, PlaceComponents
+from attnlib.analysis.terms import AttentionTerms, attention_terms
+from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
+from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, subsets, terms_of
 from attnlib.decomposition.term_sums import TermShares, TermSums
 from attnlib.decomposition.typicality import AverageAttention
-from attnlib.deprecated import former_object
 from attnlib.errors import BadInput
+from attnlib.former_names import former_arguments, former_attribute, former_object
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.streaming import StreamingSums
 from attnlib.trace import Trace
 
 BLOCKS = 64  # samples fall into them by their words, so that two analyses of one text have the same blocks
-SHARE_MEASURES = tuple(share_column(part) for part in PARTS)
-SPLIT_MEASURES = tuple(share_column(part, split=True) for part in PART_NAMES)
+SHARE_MEASURES = tuple(share_column(group) for group in TERM_GROUPS)
+SPLIT_MEASURES = tuple(share_column(part, split=True) for part in STATE_PARTS)
 REBUILT_MEASURES = tuple(rebuilt_column(subset) for subset in REBUILT)
 #: the columns of :attr:`HeadSums.blocks`, named as those of a head's row
 BLOCK_COLUMNS = (*SHARE_MEASURES, *SPLIT_MEASURES, *REBUILT_MEASURES, "rows")
@@ -105,8 +98,8 @@ class JudgedSums(PassSums):
         """The sums of each head analysed, by attention and head."""
         sums_of_head = {}
         for name, sums in self.attentions.items():
-            for place, head in enumerate(sums.heads):
-                sums_of_head[Head(name, head)] = HeadSums(sums, place)
+            for index, head in enumerate(sums.heads):
+                sums_of_head[Head(name, head)] = HeadSums(sums, index)
         return sums_of_head
 
     def update(self, trace: Trace, probe: Float[Tensor, "batch target source"] | None = None) -> "JudgedSums":
@@ -275,6 +268,8 @@ class AttentionSums(StreamingSums):
     )
     SAVED_AS: ClassVar[dict[str, str]] = {"term_sums": "terms"}
 
+    terms = former_attribute("AttentionSums.terms", "term_sums")
+
     def __init__(self, heads: Collection[int], term_names: Collection[str]):
         self.heads = tuple(heads)
         self.term_names = tuple(term_names)
@@ -315,9 +310,8 @@ class AttentionSums(StreamingSums):
         query_side, key_side = trace.sides(head_terms.attention.kind)
         queries = trace.counted(query_side)[whole]  # (samples, target)
         keys = trace.counted(key_side)[whole]  # (samples, source)
-        typicality, exact = average.typicality(
-            head_terms.weights, queries, keys
-        )  # (heads, samples), (samples,)
+        # of each head and sample, and of each sample
+        typicality, exact = average.typicality(head_terms.weights, queries, keys)
         is_known = ~typicality.isnan()  # (heads, samples)
         self.typicality += typicality.where(exact, 0.0).nansum(1)
         self.covered += (is_known & exact).sum(1)
@@ -334,10 +328,10 @@ class AttentionSums(StreamingSums):
         if not bool(ignored.any()):
             return
         queries = trace.counted(query_side) & whole[:, None]  # (batch, target)
-        for place, head in enumerate(head_terms.heads):
+        for index, head in enumerate(head_terms.heads):
             weights = trace.softmax(head_terms.attention, head)  # (batch, target, source)
             on_ignored = (weights * ignored[:, None, :]).sum(-1)  # (batch, target)
-            self.on_ignored[place] += float(on_ignored[queries].sum())
+            self.on_ignored[index] += float(on_ignored[queries].sum())
 
     def add_agreement(
         self, head_terms: AttentionTerms, trace: Trace, probe: Float[Tensor, "batch target source"]
@@ -348,11 +342,11 @@ class AttentionSums(StreamingSums):
         visible = source[:, None, :].expand(probe.shape)[rows]  # (row, source)
         by_chance = float(chance_agreement(probe[rows], visible).sum())
         self.probed += int(rows.sum())
-        for place, head in enumerate(head_terms.heads):
+        for index, head in enumerate(head_terms.heads):
             weights, _ = counted_attention(trace, head_terms.attention, head)  # (batch, target, source)
             agrees = agreement(weights[rows], probe[rows], visible)  # (row,)
-            self.agrees[place] += float(agrees.sum())
-            self.by_chance[place] += by_chance
+            self.agrees[index] += float(agrees.sum())
+            self.by_chance[index] += by_chance
 
 
 @dataclass(frozen=True)
@@ -370,11 +364,14 @@ class HeadSums:
 
     Attributes:
         attention: sums of the attention.
-        place: of the head among the heads that were analysed.
+        index: of the head among the heads that were analysed.
     """
 
     attention: AttentionSums
-    place: int
+    index: int
+
+    terms = former_attribute("HeadSums.terms", "term_names")
+    place = former_attribute("HeadSums.place", "index")
 
     @property
     def term_names(self) -> tuple[str, ...]:
@@ -384,22 +381,22 @@ class HeadSums:
     @property
     def shares(self) -> TermShares:
         """The shares that follow from the sums of its terms."""
-        return self.attention.term_sums.result(self.place)
+        return self.attention.term_sums.result(self.index)
 
     @property
     def blocks(self) -> Float[Tensor, "blocks sums"]:
         """The sums of each block of samples, with the columns of :data:`BLOCK_COLUMNS`.
 
-        These are how much :data:`PARTS` explain, how much parts explain if cross terms are split, the
+        These are how much :data:`TERM_GROUPS` explain, how much parts explain if cross terms are split, the
         similarity of attention that :data:`REBUILT` rebuild, and the number of rows.
         """
         sums = self.attention.term_sums
-        explained = sums.explained[self.place]  # (terms, blocks)
-        similarity = sums.similarity[self.place]  # (subsets, blocks)
+        explained = sums.explained[self.index]  # (terms, blocks)
+        similarity = sums.similarity[self.index]  # (subsets, blocks)
         columns = []  # (blocks,) each
-        for part in PARTS:
-            columns.append(self._weights(terms_of(self.term_names, part)) @ explained)
-        for part in PART_NAMES:
+        for group in TERM_GROUPS:
+            columns.append(self._weights(terms_of(self.term_names, group)) @ explained)
+        for part in STATE_PARTS:
             columns.append(self._weights(weights_of(self.term_names, part, "split")) @ explained)
         named_subsets = list(sums.subsets)
         for name in REBUILT:
@@ -449,8 +446,9 @@ class HeadSums:
 
     def _of_head(self, sums: Tensor) -> int | float:
         """Return what one of the sums of the attention, (heads,), is for this head."""
-        return sums[self.place].item()
+        return sums[self.index].item()
 
+    @former_arguments(fitted="n_fitted_samples")
     def share(
         self, terms: Collection[str] | Mapping[str, float], *, n_fitted_samples: float = math.inf
     ) -> ShareInterval:
@@ -486,15 +484,15 @@ class HeadSums:
                 judged samples.
         """
         sums = self.attention.term_sums
-        total = float(sums.total()[self.place])  # Σv
+        total = float(sums.total()[self.index])  # Σv
         if math.isnan(total):
             return ShareInterval(math.nan, math.nan, math.nan)
         # 1. the share
         weights = self._weights(terms)  # (terms,)
-        explained = float(weights @ sums.explained[self.place].sum(1))  # Σe
+        explained = float(weights @ sums.explained[self.index].sum(1))  # Σe
         share = explained / total  # S
         # 2. the number of samples of equal weight
-        moments = sums.moments[self.place] / total**2  # (terms, terms)
+        moments = sums.moments[self.index] / total**2  # (terms, terms)
         equal_samples = min(1 / float(moments.sum()), sums.samples)  # m
         if equal_samples < 2:
             return ShareInterval(share, math.nan, math.nan)
@@ -571,8 +569,8 @@ def _quantile(degrees: float) -> float:
     constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
     angle, step = 0.0, 1.0
     while abs(step) > 1e-10:  # Newton: the probability is concave, so no step goes too far
-        places = angle * (_NODES + 1) / 2  # of the quadrature, in (0, angle)
-        integrand = np.cos(places) ** (degrees - 1)
+        nodes = angle * (_NODES + 1) / 2  # of the quadrature, in (0, angle)
+        integrand = np.cos(nodes) ** (degrees - 1)
         probability = constant * angle / 2 * float(_WEIGHTS @ integrand)
         density = constant * math.cos(angle) ** (degrees - 1)
         step = (0.475 - probability) / density
@@ -594,4 +592,4 @@ def _expanded(degrees: float) -> float:
 
 
 def __getattr__(name: str) -> Any:
-    return former_object(__name__, {"HeldOutSums": JudgedSums}, name)
+    return former_object(__name__, {"HeldOutSums": "attnlib.analysis.judge.JudgedSums"}, name)

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attnlib.analysis.heads import Head
-from attnlib.analysis.terms import CONSTANT, POSITION_BIAS, part_of
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, group_of
 
 FactorSide = Literal["query", "keys", "both"]
 Reading = Literal["own", "split", "any_term"]
@@ -50,7 +50,7 @@ def weights_of(
 
     Args:
         terms: names of terms, such as "temporal·input".
-        part: one of `PART_NAMES`.
+        part: one of `STATE_PARTS`.
         reading: "own", "split" or "any_term".
         side: the side whose part is meant. For one side alone the split reading leaves half of a part's term
             with itself to the other side, so that the weights of both sides add up to those of "both".
@@ -84,7 +84,7 @@ def weights_of(
 
 def _weight(query: str, key: str, *, part: str, reading: Reading) -> float:
     """Return the weight of a term for a part of both sides."""
-    is_pure = {query, key} <= {part, CONSTANT} and part_of(f"{query}·{key}") == part
+    is_pure = {query, key} <= {part, CONSTANT} and group_of(f"{query}·{key}") == part
     if is_pure:
         return 1.0
     if part not in (query, key) or reading == "own":
@@ -113,10 +113,14 @@ def readings_of(
 ) -> dict[str, float]:
     """Return the shares of a part in every reading, by column of :data:`PART_COLUMNS`.
 
+    For the nine terms of the papers, :meth:`attnlib.decomposition.shares.Shares.of_parts` returns the same
+    shares. There queries are decoder states and keys are encoder states, so that ``query_share`` is
+    ``decoder``, and ``keys_share`` is ``encoder``.
+
     Args:
         covariance: covariance shares of the terms of a head, by name of the term.
         mean_absolute: mean absolute shares of these terms.
-        part: one of `PART_NAMES`.
+        part: one of `STATE_PARTS`.
 
     Returns:
         shares of one, by column.
@@ -152,7 +156,7 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
         terms: rows of the terms of these heads.
 
     Returns:
-        rows in the order of the heads and of `PART_NAMES`.
+        rows in the order of the heads and of `STATE_PARTS`.
     """
     covariance: dict[Head, dict[str, float]] = defaultdict(dict)  # by head and term
     mean_absolute: dict[Head, dict[str, float]] = defaultdict(dict)
@@ -165,7 +169,7 @@ def part_rows(heads: Iterable[Mapping[str, Any]], terms: Iterable[Mapping[str, A
         head = Head.of_row(row)
         if head not in covariance:
             continue
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             values = head.columns | {"part": part}
             values |= readings_of(covariance[head], mean_absolute[head], part)
             values["split_low"] = row.get(f"{part}_split_low", math.nan)

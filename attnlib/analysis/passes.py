@@ -1,4 +1,4 @@
-"""Read a corpus twice, whole or in parts that add up; every number of an analysis follows from it."""
+"""Read a corpus twice, whole or in shards that add up; every number of an analysis follows from it."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -13,6 +13,7 @@ from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import SCORED
 from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
+from attnlib.former_names import former_arguments, former_object
 from attnlib.progress import Progress
 
 Sums = TypeVar("Sums", Fit, JudgedSums)  # of the first or of the second pass
@@ -20,12 +21,12 @@ Sums = TypeVar("Sums", Fit, JudgedSums)  # of the first or of the second pass
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedPass(Generic[Sums]):
-    """The state of a pass over a part of a corpus, from which it can be continued.
+    """The state of a pass over a shard of a corpus, from which it can be continued.
 
     Attributes:
         sums: of the pass so far.
         done: number of batches of the stream that are summed already.
-        finished: whether nothing of the part is left.
+        finished: whether nothing of the shard is left.
     """
 
     sums: Sums
@@ -45,16 +46,16 @@ class Keeper(Protocol):
         """The time between two saves, in seconds."""
         ...
 
-    def held(self, parts: Iterable[tuple[str, Shard]]) -> AbstractContextManager[None]:
-        """Return a context in which no other process writes these parts, each a stage and a shard."""
+    def held(self, stages: Iterable[tuple[str, Shard]]) -> AbstractContextManager[None]:
+        """Return a context in which no other process writes the sums of these stages, each of a shard."""
         ...
 
-    def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
-        """Load what was saved of a part into empty sums of its kind; None if nothing was saved."""
+    def load(self, stage: str, shard: Shard, sums: Sums) -> SavedPass[Sums] | None:
+        """Load what was saved of a shard into empty sums of its kind; None if nothing was saved."""
         ...
 
-    def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
-        """Save the sums of a part as they are now."""
+    def save(self, stage: str, shard: Shard, saved: SavedPass) -> None:
+        """Save the sums of a shard as they are now."""
 
 
 def both_passes(
@@ -107,11 +108,12 @@ def _fit_and_judge(
     if keep is not None:
         held = keep.held([(stage, shard) for stage in STAGES])
     with held, followed(stream, shard, progress=progress) as follow:
-        fit = fit_part(stream, shard, method=method, heads=heads, keep=keep, progress=follow)
-        return judge_part(stream, fit, shard, interventions=interventions, keep=keep, progress=follow)
+        fit = fit_shard(stream, shard, method=method, heads=heads, keep=keep, progress=follow)
+        return judge_shard(stream, fit, shard, interventions=interventions, keep=keep, progress=follow)
 
 
-def fit_part(
+@former_arguments(part="shard")
+def fit_shard(
     stream: Stream,
     shard: Shard | None = None,
     *,
@@ -134,7 +136,8 @@ def fit_part(
     return _pass_over(stream, sums, "fit", shard=shard or Shard(), keep=keep, progress=progress)
 
 
-def judge_part(
+@former_arguments(part="shard")
+def judge_shard(
     stream: Stream,
     fit: Fit,
     shard: Shard | None = None,
@@ -205,3 +208,8 @@ def _add_batch(sums: Fit | JudgedSums, stream: Stream, batch: Any, *, judged_bef
     sums.update(trace, probe)
     if stream.logits and judged_before < SCORED:
         sums.learned.add(trace, stream.logits(trace), stream.never_written)
+
+
+def __getattr__(name: str) -> Any:
+    former = {"fit_part": f"{__name__}.fit_shard", "judge_part": f"{__name__}.judge_shard"}
+    return former_object(__name__, former, name)

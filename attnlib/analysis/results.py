@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlib.analysis.columns import rebuilt_column, share_column
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.interventions import intervention_rows
@@ -15,8 +16,8 @@ from attnlib.analysis.learned import has_learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.stream import CorpusGaps
-from attnlib.analysis.terms import PARTS, REBUILT, rebuilt_column, share_column, terms_of
-from attnlib.decomposition.components import PART_NAMES, Method
+from attnlib.decomposition.components import STATE_PARTS, Method
+from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, terms_of
 from attnlib.decomposition.term_sums import TermShares
 from attnlib.errors import BadInput
 
@@ -283,23 +284,23 @@ def is_even(row: dict) -> bool:
 
 
 def _shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
-    """Return the columns of the share of each part, with its interval."""
+    """Return the columns of the share of each group of terms, with its interval."""
     columns = {}
-    for part in PARTS:
-        terms = terms_of(sums.term_names, part)
+    for group in TERM_GROUPS:
+        terms = terms_of(sums.term_names, group)
         interval = ShareInterval(0.0, 0.0, 0.0)
         if terms:
             interval = sums.share(terms, n_fitted_samples=n_fitted_samples)
-        columns[share_column(part)] = interval.share
-        columns[share_column(part, "low")] = interval.low
-        columns[share_column(part, "high")] = interval.high
+        columns[share_column(group)] = interval.share
+        columns[share_column(group, "low")] = interval.low
+        columns[share_column(group, "high")] = interval.high
     return columns
 
 
 def _split_shares(sums: HeadSums, n_fitted_samples: float) -> dict[str, float]:
     """Return the split share of each part, and its interval."""
     columns = {}
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         weights = weights_of(sums.term_names, part, "split")
         interval = sums.share(weights, n_fitted_samples=n_fitted_samples)
         columns[share_column(part, split=True)] = interval.share

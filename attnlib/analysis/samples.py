@@ -12,8 +12,10 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.heads import Head, attention_rank
 from attnlib.analysis.judge import place_components_of
 from attnlib.analysis.stream import Stream
-from attnlib.analysis.terms import REBUILT, AttentionTerms, attention_terms, subsets
+from attnlib.analysis.terms import AttentionTerms, attention_terms
 from attnlib.arrays import ShowsShapes
+from attnlib.decomposition.rows import attention_of_terms
+from attnlib.decomposition.term_names import REBUILT, subsets
 from attnlib.errors import BadInput
 from attnlib.trace import Trace
 
@@ -30,8 +32,8 @@ class Sample:
         source: ids of the source.
         target: ids of the words that are predicted.
         read: ids of the words that the decoder reads.
-        maps: the model's attention, and the attention that each of :data:`~attnlib.analysis.terms.REBUILT`
-            rebuilds, by attention and head; NaN where a query or a key is left out.
+        maps: the model's attention, and the attention that each subset of terms of ``REBUILT`` makes, by
+            attention and head; NaN where a query or a key is left out.
         probe: β, the lexical probe; None where it cannot be taken.
         lengths: of source and target before they were cut; None if they were not.
         terms: of the scores, in single precision, by attention and head; NaN where a place is left out.
@@ -65,7 +67,7 @@ class HeadMaps(ShowsShapes):
     """The attention of one head and its terms, in the samples of a batch or in one; NaN where left out.
 
     Attributes:
-        maps: the model's attention, and the attention that :data:`~attnlib.analysis.terms.REBUILT` rebuild.
+        maps: the model's attention, and the attention that each subset of terms of ``REBUILT`` makes.
         names: of the terms.
         terms: of the scores, in single precision.
     """
@@ -89,24 +91,23 @@ def head_maps(fit: Fit, trace: Trace) -> dict[Head, HeadMaps]:
     place_components = place_components_of(fit, trace, whole)
     maps_of_head = {}
     for head_terms in attention_terms(fit, trace, whole=whole, place_components=place_components):
-        for place, head in enumerate(head_terms.heads):
-            maps_of_head[Head(head_terms.attention.name, head)] = _maps_at(head_terms, place)
+        for index, head in enumerate(head_terms.heads):
+            maps_of_head[Head(head_terms.attention.name, head)] = _maps_of_head(head_terms, index)
     return maps_of_head
 
 
-def _maps_at(head_terms: AttentionTerms, place: int) -> HeadMaps:
+def _maps_of_head(head_terms: AttentionTerms, index: int) -> HeadMaps:
     """Return the attention and the terms of one of the heads of an attention."""
-    maps = [
-        head_terms.weights[place].masked_fill(~head_terms.allowed, torch.nan)
-    ]  # (samples, target, source) each
+    terms = head_terms.terms[index]  # (terms, samples, target, source)
+    known = head_terms.known_pairs  # (samples, target, source)
+    maps = [head_terms.weights[index].masked_fill(~head_terms.allowed, torch.nan)]
     named_subsets = subsets(head_terms.names)
-    for subset in REBUILT:
-        chosen = [name in named_subsets[subset] for name in head_terms.names]
-        scores = head_terms.terms[place, chosen].sum(0)  # (samples, target, source)
-        rebuilt = scores.masked_fill(~head_terms.known_pairs, -torch.inf).softmax(-1)
-        maps.append(rebuilt.masked_fill(~head_terms.known_pairs, torch.nan))
-    terms = head_terms.terms[place].float().masked_fill(~head_terms.known_pairs, torch.nan)
-    return HeadMaps(maps=torch.stack(maps).cpu(), names=head_terms.names, terms=terms.cpu())
+    for name in REBUILT:
+        chosen = [number for number, term in enumerate(head_terms.names) if term in named_subsets[name]]
+        rebuilt = attention_of_terms(terms, chosen, known)  # (samples, target, source)
+        maps.append(rebuilt.masked_fill(~known, torch.nan))
+    shown_terms = terms.float().masked_fill(~known, torch.nan)
+    return HeadMaps(maps=torch.stack(maps).cpu(), names=head_terms.names, terms=shown_terms.cpu())
 
 
 def samples_of(stream: Stream, trace: Trace, fit: Fit, *, most: int = MOST) -> tuple[Sample, ...]:

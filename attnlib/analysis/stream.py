@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from attnlib.adapters.modules import ModelAdapter
 from attnlib.adapters.tensors import digest_of, read_pass, saved_files
 from attnlib.analysis.learned import Learned
-from attnlib.deprecated import former_object
 from attnlib.errors import BadInput
+from attnlib.former_names import former_arguments, former_attribute, former_object, warn
 from attnlib.trace import Trace
 
 Batch = TypeVar("Batch")
@@ -186,6 +186,7 @@ class Stream(Generic[Batch]):
             return replace(self, probed=0, no_probe=str(error))
         return self
 
+    @former_arguments(part="shard")
     def first(self, stage: str = "fit", shard: "Shard | None" = None) -> Batch | None:
         """Return the first batch that a shard reads at a stage; None if there is none.
 
@@ -260,6 +261,7 @@ class HoldOut:
         return number // self.every
 
 
+@former_arguments(shard="number", shards="of", every="hold_out")
 @dataclass(frozen=True)
 class Shard:
     """One of the shards among which the batches of a stream are divided.
@@ -287,7 +289,14 @@ class Shard:
     of: int = 1
     hold_out: HoldOut = HoldOut()
 
+    shard = former_attribute("Shard.shard", "number")
+    shards = former_attribute("Shard.shards", "of")
+    every = former_attribute("Shard.every", "hold_out.every")
+
     def __post_init__(self) -> None:
+        if isinstance(self.hold_out, int):  # ``every``, the former third argument
+            warn("Shard(number, of, every) is deprecated: it is Shard(number, of, HoldOut(every))", calls=4)
+            object.__setattr__(self, "hold_out", HoldOut(self.hold_out))
         if not 0 <= self.number < self.of:
             raise BadInput(f"shard is {self.number} of {self.of}; they are counted from 0")
 
@@ -319,4 +328,4 @@ class Shard:
 
 
 def __getattr__(name: str) -> Any:
-    return former_object(__name__, {"Losses": CorpusGaps}, name)
+    return former_object(__name__, {"Losses": "attnlib.analysis.stream.CorpusGaps"}, name)

@@ -1,9 +1,9 @@
-"""The terms of the scores of an attention: their names, and the products of the parts of both sides."""
+"""The terms of the scores of an attention: the products of the parts of both sides."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,119 +12,25 @@ from torch import Tensor
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.fit import Fit
 from attnlib.arrays import ShowsShapes
-from attnlib.decomposition.components import PART_NAMES, PlaceComponents
-from attnlib.decomposition.terms import PAIRS
+from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, term_name
 from attnlib.errors import check_known
+from attnlib.former_names import former_arguments, former_attribute, former_object
 from attnlib.linear_map import LinearMap, Rotation
 from attnlib.trace import Attention, Trace
 
-ShareEnd = Literal["share", "low", "high"]
-CONSTANT = "constant"
-POSITION_BIAS = "position bias"
-NINE = tuple(f"{decoder}·{encoder}" for decoder, encoder in PAIRS)
-PARTS = ("temporal", "input", "mixed", "residual", POSITION_BIAS)  # what a term may depend on
-REBUILT = ("temporal only", "input only", "no residual")  # the subsets of terms that a report shows
 _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multiplied at once
 
 
-# names ------------------------------------------------------------------------------------------------------
-
-
-def term_name(parts: tuple[str, str] | str) -> str:
-    """Return the name of a term, from the part of the query and that of the key; a name is returned as it is.
-
-    Example:
-        >>> term_name(("temporal", "input"))
-        'temporal·input'
-    """
-    if isinstance(parts, str):
-        return parts
-    return "·".join(parts)
-
-
-def part_of(term: str) -> str:
-    """Return what a term depends on: "temporal", "input", "mixed", "residual" or "position bias".
-
-    A constant query is the same everywhere, so its term with a position is temporal, and its term with a word
-    is input.
-
-    Example:
-        >>> list(map(part_of, ("constant·input", "temporal·input", "input·residual", "constant·temporal")))
-        ['input', 'mixed', 'residual', 'temporal']
-    """
-    if term == POSITION_BIAS:
-        return term
-    parts = set(term.split("·")) - {CONSTANT}
-    if "residual" in parts:
-        return "residual"
-    if not parts:
-        return "temporal"
-    if len(parts) == 2:
-        return "mixed"
-    return parts.pop()
-
-
-def terms_of(terms: Iterable[str], part: str) -> frozenset[str]:
-    """Return the terms that depend on one of :data:`PARTS`."""
-    return frozenset(term for term in terms if part_of(term) == part)
-
-
-def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return the sets of terms that attention is rebuilt from, by name."""
-    all_terms = frozenset(terms)
-    temporal = terms_of(terms, "temporal")
-    named = {
-        "uniform": frozenset(),
-        "temporal only": temporal,
-        "input only": terms_of(terms, "input"),
-        "no residual": frozenset(term for term in terms if "residual" not in term),
-    }
-    if POSITION_BIAS in all_terms:
-        named["position bias only"] = frozenset({POSITION_BIAS})
-        named["temporal and position bias"] = temporal | {POSITION_BIAS}
-    for term in terms:
-        named[f"without {term}"] = all_terms - {term}
-    return named
-
-
-# columns of a head's row ------------------------------------------------------------------------------------
-
-
-def share_column(part: str, end: ShareEnd = "share", *, split: bool = False) -> str:
-    """Return the column of a head's row that has the share of a part, or an end of its interval.
-
-    Args:
-        part: one of :data:`PARTS`.
-        end: "share", or "low" and "high" for the ends of its interval.
-        split: for the split share instead, of one of `PART_NAMES`.
-
-    Example:
-        >>> share_column("position bias"), share_column("temporal", "low", split=True)
-        ('position_bias_share', 'temporal_split_low')
-    """
-    name = part.replace(" ", "_")
-    if split:
-        name += "_split"
-    return f"{name}_{end}"
-
-
-def rebuilt_column(subset: str) -> str:
-    """Return the column of a head's row that says how well a subset of :data:`REBUILT` rebuilds attention.
-
-    Example:
-        >>> rebuilt_column("temporal only"), rebuilt_column("no residual")
-        ('temporal_rebuilds', 'no_residual_rebuilds')
-    """
-    name = subset.removesuffix(" only").replace(" ", "_")
-    return f"{name}_rebuilds"
-
-
-# products ---------------------------------------------------------------------------------------------------
+# -- products --
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionTerms:
     """The terms of the scores of the chosen heads, over the whole samples of a batch.
+
+    They are those of :class:`~attnlib.decomposition.AlignmentTerms` for any attention: of several heads, with
+    a constant part and a position bias if there are any.
 
     Attributes:
         attention: the attention that the heads belong to.
@@ -144,6 +50,8 @@ class AttentionTerms:
     allowed: Bool[Tensor, "samples target source"]
     known_pairs: Bool[Tensor, "samples target source"]
 
+    fitted = former_attribute("AttentionTerms.fitted", "known_pairs")
+
     def __getitem__(self, parts: tuple[str, str] | str) -> Float[Tensor, "heads samples target source"]:
         """Return a term by the part of the query and that of the key, or by its name.
 
@@ -160,6 +68,7 @@ class AttentionTerms:
         return f"AttentionTerms of {self.attention.name} ({sizes}): {', '.join(self.names)}"
 
 
+@former_arguments(means="place_components")
 def attention_terms(
     fit: Fit, trace: Trace, *, whole: Bool[Tensor, " batch"], place_components: dict[str, PlaceComponents]
 ) -> Iterator[AttentionTerms]:
@@ -304,11 +213,11 @@ class _Products:
             method: of the components.
         """
         by_means = method == "means"
-        query_parts = key_parts = PART_NAMES
+        query_parts = key_parts = STATE_PARTS
         if not by_means:
-            query_parts = (CONSTANT, *PART_NAMES)
+            query_parts = (CONSTANT, *STATE_PARTS)
         if not by_means and attention.key_rotation is not None:
-            key_parts = (CONSTANT, *PART_NAMES)
+            key_parts = (CONSTANT, *STATE_PARTS)
         query_map = attention.query_map.of_heads(heads)
         key_map = attention.key_map.of_heads(heads)
         query_side = _ProjectedSide.of(
@@ -366,3 +275,11 @@ class _Products:
         # (samples, heads, query part, target, key part, source) → (heads, query part, key part, samples, …)
         heads_first = by_both_parts.permute(1, 2, 4, 0, 3, 5)
         return heads_first.flatten(1, 2)
+
+
+def __getattr__(name: str) -> Any:
+    module = "attnlib.decomposition.term_names"
+    former = {"PARTS": f"{module}.TERM_GROUPS", "part_of": f"{module}.group_of"}
+    for unchanged in ("CONSTANT", "POSITION_BIAS", "NINE", "REBUILT", "term_name", "terms_of", "subsets"):
+        former[unchanged] = f"{module}.{unchanged}"
+    return former_object(__name__, former, name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
 
@@ -41,7 +41,7 @@ class ByPart(Tensor):
 
     @classmethod
     def of(
-        cls: type[Named], values: Tensor, *, axes: Sequence[str], parts: Sequence[str] = PART_NAMES
+        cls: type[Named], values: Tensor, *, axes: Sequence[str], parts: Sequence[str] = STATE_PARTS
     ) -> Named:
         """Name the axes and parts of a tensor, which shares its memory with the result.
 
@@ -204,7 +204,7 @@ def pooled_parts(parts: Sequence[str], pooled: Sequence[str]) -> dict[str, tuple
         BadInput: fewer than two parts are pooled.
 
     Example:
-        >>> pooled_parts(PART_NAMES, ("residual", "input"))
+        >>> pooled_parts(STATE_PARTS, ("residual", "input"))
         {'temporal': ('temporal',), 'input+residual': ('input', 'residual')}
     """
     for part in pooled:

@@ -31,7 +31,7 @@ from attnlib.arrays import EVERYWHERE, Mask, ShowsShapes, States, Tokens, takes_
 from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
 from attnlib.decomposition.sums import TwoReadings, in_summable_precision
 from attnlib.decomposition.two_way import (
-    Fit,
+    TwoWayFit,
     VarianceExplained,
     centred_by_piece,
     means_of,
@@ -40,9 +40,10 @@ from attnlib.decomposition.two_way import (
 )
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, require_plain
+from attnlib.former_names import former_object
 from attnlib.sealed import check_checksum, save_file
 
-PART_NAMES = ("temporal", "input", "residual")
+STATE_PARTS = ("temporal", "input", "residual")
 
 Method = Literal["means", "least_squares"]
 Constants = Literal["least_norm", "by_count"]
@@ -93,14 +94,14 @@ class Parts(ShowsShapes):
         return self.unseen_tokens / self.valid
 
     def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
-        """Iterate over the parts in the order of ``PART_NAMES``."""
+        """Iterate over the parts in the order of ``STATE_PARTS``."""
         return iter((self.temporal, self.input, self.residual))
 
     def __repr__(self) -> str:
         return f"Parts(temporal, input, residual, each {tuple(self.temporal.shape)}, {self.valid:,} valid)"
 
     def stack(self) -> Float[Tensor, "3 batch length width"]:
-        """Return the parts as one tensor, in the order of ``PART_NAMES``."""
+        """Return the parts as one tensor, in the order of ``STATE_PARTS``."""
         return torch.stack(tuple(self))
 
     def total(self) -> Float[Tensor, "batch length width"]:
@@ -241,7 +242,7 @@ class Components:
         # Tokens have rows in the order of first sight; a given vocabulary has all of its rows at once.
         self._token_of_row = np.arange(n_tokens or 0)
         self._row_of_token = np.arange(n_tokens or 0)  # −1 where a token has none
-        self._fit: Fit | None = None  # until the sums change
+        self._fit: TwoWayFit | None = None  # until the sums change
         self._tables: dict[tuple[torch.dtype, torch.device], _Tables] = {}
 
     def __repr__(self) -> str:
@@ -249,7 +250,7 @@ class Components:
         counts = f"{self.occurrences:,} positions, {len(self.tokens):,} tokens"
         return f"Components({sizes}, method={self.method!r}) of {counts}"
 
-    # sizes, sums and counts ---------------------------------------------------------------------------------
+    # -- sizes, sums and counts --
 
     @property
     def n_tokens(self) -> int:
@@ -334,7 +335,7 @@ class Components:
         by_token[tokens] = table[: len(tokens)]
         return by_token
 
-    # fitting ------------------------------------------------------------------------------------------------
+    # -- fitting --
 
     @takes_arrays
     def update(self, states: States, tokens: Tokens, mask: Mask = EVERYWHERE) -> "Components":
@@ -509,7 +510,7 @@ class Components:
             token_of_row = np.concatenate((token_of_row, new_tokens))
         return row_of_token, token_of_row
 
-    # results ------------------------------------------------------------------------------------------------
+    # -- results --
 
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
@@ -528,13 +529,13 @@ class Components:
         """Mean of all states summed, float64: the constant that all positions and tokens share."""
         return self._position_sums.sum(0) / max(self.occurrences, 1)
 
-    def _solution(self) -> Fit:
+    def _solution(self) -> TwoWayFit:
         """Return μ by position and χ by row, float64; they are computed anew when the sums have changed."""
         if self._fit is None:
             self._fit = self._fitted()
         return self._fit
 
-    def _fitted(self) -> Fit:
+    def _fitted(self) -> TwoWayFit:
         if self.method == "means":
             return means_of(self._position_sums, self._token_sums, self._pair_counts)
         temporal, inputs = two_way(self._position_sums, self._token_sums, self._pair_counts)
@@ -604,7 +605,7 @@ class Components:
         is_padding = torch.from_numpy(~valid).to(device)  # (batch, length)
 
         flat_states = states.detach().reshape(-1, self.width)  # (places, width)
-        temporal, inputs, residual = (_empty(flat_states.shape, dtype, device) for _ in PART_NAMES)
+        temporal, inputs, residual = (_empty(flat_states.shape, dtype, device) for _ in STATE_PARTS)
         place_rows = PlaceRows(
             temporal=tables.temporal,
             input=tables.input,
@@ -691,7 +692,7 @@ class Components:
         positions = np.arange(valid.shape[1]).clip(max=zero_row)
         return np.where(valid, positions, zero_row)
 
-    # files --------------------------------------------------------------------------------------------------
+    # -- files --
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return all that was summed, without spare rows and columns."""
@@ -932,3 +933,8 @@ def _longest(valid: Bool[np.ndarray, "batch length"]) -> int:
 def _listed(settings: dict) -> str:
     """Return settings as text, without those that are None."""
     return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+
+
+def __getattr__(name: str) -> Any:
+    former = {"PART_NAMES": f"{__name__}.STATE_PARTS", "Means": f"{__name__}.PlaceComponents"}
+    return former_object(__name__, former, name)

@@ -1,7 +1,7 @@
 """Average attention of sentences of a rare size, from sentences of the nearest sizes.
 
-A cell is a size, (source length, target length). Matrices of other sizes are resized in each of :data:`WAYS`,
-summed, and normalised to distributions again.
+A cell is a size, (source length, target length). Matrices of other sizes are resized in each of
+:data:`RESIZINGS`, summed, and normalised to distributions again.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from jaxtyping import Float
 from attnlib.arrays import ShowsShapes
 
 Cell = tuple[int, int]  # (source length, target length)
-Way = tuple[int, int] | None
+Resizing = tuple[int, int] | None
 
 # Ways to resize a matrix: positions correspond if the same share of the sentence is before them (None), or if
 # they have the same number counted from the first (1) or from the last (-1), for queries and for keys.
-WAYS: tuple[Way, ...] = (None, (1, 1), (-1, -1), (1, -1), (-1, 1))
+RESIZINGS: tuple[Resizing, ...] = (None, (1, 1), (-1, -1), (1, -1), (-1, 1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +61,7 @@ def average_of_sizes(
 ) -> Float[np.ndarray, "heads target source"]:
     """Return the average of matrices of several sizes, resized for sentences of another size.
 
-    For each head that way of :data:`WAYS` is chosen whose average, resized back, is nearest in total
+    For each head that way of :data:`RESIZINGS` is chosen whose average, resized back, is nearest in total
     variation to the averages of the original sizes: any other way would blur a head that always attends to
     the third word. A row that no size has is uniform.
 
@@ -73,7 +73,7 @@ def average_of_sizes(
     heads = len(matrices[0].total)
     nearest = np.zeros((heads, target, source))
     least_distance = np.full(heads, np.inf)
-    for way in WAYS:
+    for way in RESIZINGS:
         average = _average_one_way(matrices, target, source, way=way)
         distance = sum(_distance_resized_back(average, summed, way) for summed in matrices)  # (heads,)
         is_nearer = distance < least_distance  # (heads,)
@@ -83,7 +83,7 @@ def average_of_sizes(
 
 
 def _average_one_way(
-    matrices: list[SummedMatrices], target: int, source: int, *, way: Way
+    matrices: list[SummedMatrices], target: int, source: int, *, way: Resizing
 ) -> Float[np.ndarray, "heads target source"]:
     """Return the average of all matrices, resized in one way."""
     resized = [laid_on(summed.total, target, source, way=way) for summed in matrices]
@@ -94,7 +94,7 @@ def _average_one_way(
 
 
 def _distance_resized_back(
-    average: Float[np.ndarray, "heads target source"], summed: SummedMatrices, way: Way
+    average: Float[np.ndarray, "heads target source"], summed: SummedMatrices, way: Resizing
 ) -> Float[np.ndarray, " heads"]:
     """Return twice the total variation from the average of the original size, times its samples."""
     rows, columns = summed.total.shape[1:]
@@ -105,9 +105,9 @@ def _distance_resized_back(
 
 
 def laid_on(
-    matrices: Float[np.ndarray, "heads rows columns"], target: int, source: int, *, way: Way
+    matrices: Float[np.ndarray, "heads rows columns"], target: int, source: int, *, way: Resizing
 ) -> Float[np.ndarray, "heads target source"]:
-    """Return matrices resized in one of :data:`WAYS`."""
+    """Return matrices resized in one of :data:`RESIZINGS`."""
     rows, columns = matrices.shape[1:]
     if way is None:
         return _row_means(target, rows) @ matrices @ _column_sums(source, columns).T

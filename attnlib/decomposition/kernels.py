@@ -186,7 +186,7 @@ def _compiled(function: Callable) -> Callable:
         return numba.njit(function, nogil=True)
 
 
-# what numba compiles ----------------------------------------------------------------------------------------
+# -- what numba compiles --
 
 
 @no_type_check

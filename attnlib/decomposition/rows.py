@@ -1,6 +1,8 @@
 """Rows of attention and of scores under the masks of both sides."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -8,6 +10,8 @@ from torch import Tensor
 
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
+from attnlib.former_names import former_object
+from attnlib.softmax import softmax_over
 
 Leading = Float[Tensor, "*lead row source"]
 Valid = Bool[Tensor, "row source"]
@@ -68,9 +72,18 @@ def centred(rows: Leading, valid: Valid) -> Leading:
     return (rows - mean).masked_fill(~valid, 0.0)
 
 
-def softmax_of_rows(rows: Leading, valid: Valid) -> Leading:
-    """Return the softmax over the valid positions of each row."""
-    return torch.softmax(rows.masked_fill(~valid, -torch.inf), dim=-1)
+def attention_of_terms(
+    terms: Float[Tensor, "terms *rows source"], chosen: Sequence[int], allowed: Bool[Tensor, "*rows source"]
+) -> Float[Tensor, "*rows source"]:
+    """Return the attention that the sum of some terms makes; rows that may see nothing are NaN.
+
+    Args:
+        terms: of the scores.
+        chosen: numbers of the terms that are summed.
+        allowed: True at the positions that a row chooses among.
+    """
+    scores = terms[chosen].sum(0)  # (*rows, source)
+    return softmax_over(scores, allowed)
 
 
 def total_variation(
@@ -125,3 +138,7 @@ class ChosenRows(ShowsShapes):
     def counts(self) -> Int[Tensor, " batch"]:
         """Return how many of these rows each sample has."""
         return torch.bincount(self.sample, minlength=self.batch)
+
+
+def __getattr__(name: str) -> Any:
+    return former_object(__name__, {"softmax_of_rows": "attnlib.softmax.softmax_over"}, name)

@@ -35,7 +35,7 @@ from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
 from attnlib.decomposition.by_part import PART_AXES, ByPart, pooled_parts
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.decomposition.rows import ChosenRows, allowed_pairs, centred
 from attnlib.decomposition.term_sums import NO_SIGNAL, TermSums, explained_by_row, require_finite_terms
 from attnlib.errors import BadInput
@@ -192,7 +192,7 @@ class ShareSums(StreamingSums):
 
     def __init__(self, pool: Collection[str] = ()) -> None:
         self.pool = tuple(pool)
-        self.parts = tuple(pooled_parts(PART_NAMES, self.pool)) if self.pool else PART_NAMES
+        self.parts = tuple(pooled_parts(STATE_PARTS, self.pool)) if self.pool else STATE_PARTS
         self.terms = TermSums([(decoder, encoder) for decoder in self.parts for encoder in self.parts])
 
     def settings(self) -> dict[str, Any]:

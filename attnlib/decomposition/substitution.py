@@ -16,22 +16,32 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.arrays import EVERYWHERE, SourceMask, TargetMask, Terms, takes_arrays
-from attnlib.decomposition.components import PART_NAMES
-from attnlib.decomposition.rows import ChosenRows, allowed_pairs, softmax_of_rows, total_variation
+from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.rows import ChosenRows, allowed_pairs, attention_of_terms, total_variation
+from attnlib.decomposition.term_names import NINE, subsets
 from attnlib.decomposition.term_sums import TermSums, require_finite_terms
 from attnlib.decomposition.terms import PAIRS, Pair
 from attnlib.errors import check_known
+from attnlib.softmax import softmax_over
 from attnlib.streaming import StreamingSums
 
 ALL_PAIRS: frozenset[Pair] = frozenset(PAIRS)
 
-SUBSETS: dict[str, frozenset[Pair]] = {
-    "uniform": frozenset(),  # the reference: what a subset must beat
-    "temporal_only": frozenset({("temporal", "temporal")}),
-    "input_only": frozenset({("input", "input")}),
-    "no_residual": frozenset(pair for pair in ALL_PAIRS if "residual" not in pair),
-    **{f"without_{decoder}_{encoder}": ALL_PAIRS - {(decoder, encoder)} for decoder, encoder in PAIRS},
-}
+
+def _subsets_of_pairs() -> dict[str, frozenset[Pair]]:
+    """Return the subsets of the nine terms as pairs of parts, by names that can be columns of a table."""
+    subsets_of_pairs = {}
+    for name, terms in subsets(NINE).items():
+        column = name.replace(" ", "_").replace("·", "_")
+        pairs = [pair for pair, term in zip(PAIRS, NINE, strict=True) if term in terms]
+        subsets_of_pairs[column] = frozenset(pairs)
+    return subsets_of_pairs
+
+
+#: the subsets of terms that attention is rebuilt from, as pairs (decoder part, encoder part), by name:
+#: ``uniform``, which has none and which the others must beat, ``temporal_only``, ``input_only``,
+#: ``no_residual``, and ``without_temporal_temporal`` and so on, which lack one term each
+SUBSETS = _subsets_of_pairs()
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class SubstitutionSums(StreamingSums):
         subsets: the pairs (decoder part, encoder part) of each subset of terms, by name of the subset.
 
     Raises:
-        UnknownName: a part is not one of `PART_NAMES`.
+        UnknownName: a part is not one of `STATE_PARTS`.
 
     Example:
         >>> import torch
@@ -159,7 +169,7 @@ def similarity_by_sample(
 
     Raises:
         BadInput: masks and terms differ in shape; a term at a valid place is not finite.
-        UnknownName: a part is not one of `PART_NAMES`.
+        UnknownName: a part is not one of `STATE_PARTS`.
     """
     allowed = allowed_pairs(terms, target_mask, source_mask)
     require_finite_terms(terms, allowed)
@@ -167,8 +177,8 @@ def similarity_by_sample(
     rows = chosen.values(terms.flatten(0, 1)).double()  # (9, row, source)
     chosen_pairs = _known_pairs(pairs)
     subset = [number for number, pair in enumerate(PAIRS) if pair in chosen_pairs]
-    full = softmax_of_rows(rows.sum(0), chosen.valid)  # (row, source)
-    rebuilt = softmax_of_rows(rows[subset].sum(0), chosen.valid)  # (row, source)
+    full = softmax_over(rows.sum(0), chosen.valid)  # (row, source)
+    rebuilt = attention_of_terms(rows, subset, chosen.valid)  # (row, source)
     similarity = chosen.by_sample(1 - total_variation(rebuilt, full))  # (batch,)
     return (similarity / chosen.counts()).cpu()  # 0 / 0 is NaN: no row
 
@@ -177,5 +187,5 @@ def _known_pairs(pairs: Iterable[Pair]) -> frozenset[Pair]:
     chosen = frozenset(pairs)
     for pair in chosen:
         for part in pair:
-            check_known("part", part, PART_NAMES)
+            check_known("part", part, STATE_PARTS)
     return chosen

@@ -18,6 +18,7 @@ from torch import Tensor
 from attnlib.arrays import ShowsShapes
 from attnlib.decomposition.rows import ChosenRows, centred, total_variation
 from attnlib.errors import BadInput
+from attnlib.former_names import former_arguments, former_attribute
 from attnlib.streaming import StreamingSums
 
 NO_SIGNAL = 1e-12  # below this share of the terms' own squares, the variance of a total is rounding
@@ -50,6 +51,7 @@ class TermShares:
     rows_left_out: int
 
 
+@former_arguments(terms="term_names")
 class TermSums(StreamingSums):
     """Streaming sums over the terms of all heads of one attention: constant memory, mergeable.
 
@@ -83,6 +85,8 @@ class TermSums(StreamingSums):
         "rows_left_out",
         "samples",
     )
+
+    terms = former_attribute("TermSums.terms", "term_names")
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class TermSums(StreamingSums):
         """Number of rows summed."""
         return int(self.rows_of_block.sum())
 
-    # summing ------------------------------------------------------------------------------------------------
+    # -- summing --
 
     def update(
         self,
@@ -199,7 +203,7 @@ class TermSums(StreamingSums):
         self.similarity[heads].index_add_(-1, blocks, similarity.cpu())
         self.agreement[heads] += attention.agreement.sum(-1).cpu()
 
-    # results ------------------------------------------------------------------------------------------------
+    # -- results --
 
     def total(self) -> Float[Tensor, " heads"]:
         """Return the sum of squared scores, each centred over its row; NaN if it is mere rounding."""

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from attnlib.arrays import Array, takes_arrays
 from attnlib.decomposition.by_part import PART_AXES, ByPart
-from attnlib.decomposition.components import PART_NAMES, Parts
+from attnlib.decomposition.components import STATE_PARTS, Parts
 from attnlib.errors import BadInput
 
 Pair = tuple[str, str]  # (decoder part, encoder part)
-PAIRS: tuple[Pair, ...] = tuple(product(PART_NAMES, PART_NAMES))  # in the order of the terms
+PAIRS: tuple[Pair, ...] = tuple(product(STATE_PARTS, STATE_PARTS))  # in the order of the terms
 
 
 class AlignmentTerms(ByPart):
@@ -46,7 +46,7 @@ class AlignmentTerms(ByPart):
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
         *,
-        parts: tuple[str, ...] = PART_NAMES,
+        parts: tuple[str, ...] = STATE_PARTS,
     ) -> "AlignmentTerms":
         """Name the parts of terms, and attach the masks of both sides.
 
@@ -88,7 +88,7 @@ def alignment_terms(decoder: Parts, encoder: Parts, *, scale: float = 1.0) -> Al
         scale: of the score, such as 1/√width.
 
     Returns:
-        the terms, (3, 3, batch, target, source), in the order of `PART_NAMES` and by name.
+        the terms, (3, 3, batch, target, source), in the order of `STATE_PARTS` and by name.
 
     Raises:
         BadInput: batch, width, dtype or device of the two sides differ.

@@ -36,7 +36,7 @@ ByPosition = Float[Tensor, "positions width"]
 ByToken = Float[Tensor, "tokens width"]
 Counts = Int[Tensor, "tokens positions"]
 _TOKENS_AT_ONCE = 1024  # whose positions are listed at once
-Fit = tuple[ByPosition, ByToken]  # mu and chi
+TwoWayFit = tuple[ByPosition, ByToken]  # mu and chi
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class VarianceExplained:
     input_unique: float
 
 
-def means_of(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
+def means_of(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> TwoWayFit:
     """Return mu, the means by position, and chi, the means by token of what is left."""
     pairs = counts.double()  # (tokens, positions)
     n_position = pairs.sum(0).clamp(min=1)[:, None]  # (positions, 1)
@@ -76,7 +76,7 @@ def means_of(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> 
     return temporal, inputs
 
 
-def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> Fit:
+def two_way(position_sums: ByPosition, token_sums: ByToken, counts: Counts) -> TwoWayFit:
     """Return mu and chi of the exact fit, zero for unseen positions and tokens; sums must be float64."""
     pairs = counts.double()  # (tokens, positions)
     n_position = pairs.sum(0)  # (positions,)
@@ -133,7 +133,7 @@ def _edges(counts: Counts) -> Int[np.ndarray, "edges 2"]:
     return is_joined.nonzero().numpy()
 
 
-def centred_by_piece(temporal: ByPosition, inputs: ByToken, counts: Counts) -> Fit:
+def centred_by_piece(temporal: ByPosition, inputs: ByToken, counts: Counts) -> TwoWayFit:
     """Return the same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
 
     Means by position have this property anyway: what a mark and the only position that it occurs at share is
@@ -153,7 +153,7 @@ def _piece_of_token(pairs: Tensor, pieces: Tensor) -> Float[Tensor, "tokens piec
     return (pairs @ pieces.T > 0).double()
 
 
-def _least_norm(temporal: ByPosition, inputs: ByToken, *, pairs: Tensor, pieces: Tensor) -> Fit:
+def _least_norm(temporal: ByPosition, inputs: ByToken, *, pairs: Tensor, pieces: Tensor) -> TwoWayFit:
     """Return the same fit with the free constants chosen: count-weighted sum of chi zero, then least norm.
 
     With c_k moved from chi to mu on piece k, the norm is least at a_k / m_k (m_k parameters; a_k the sum of

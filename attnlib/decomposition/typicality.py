@@ -229,7 +229,7 @@ class CellSums(StreamingSums):
         self._starts, self._used = _laid_out(cells)
         return self
 
-    # room ---------------------------------------------------------------------------------------------------
+    # -- room --
 
     def _is_kept(self, cell: Cell) -> bool:
         return self.longest is None or max(cell) <= self.longest

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput, check_known
 from attnlib.linear_map import LinearMap, compared_as_they_are
+from attnlib.softmax import softmax_over
 
 
 def dot_scores(
@@ -74,7 +75,7 @@ def masked_softmax(
         empty = (~source_mask.any(dim=1)).nonzero().flatten().tolist()
         if empty:
             raise BadInput(f"source rows {empty[:5]} are all padding; drop them first")
-    return scores.masked_fill(~source_mask[:, None, :], float("-inf")).softmax(dim=-1)
+    return softmax_over(scores, source_mask[:, None, :])
 
 
 # Scoring functions of attention behind one interface: ``score(queries, keys)``.

@@ -26,8 +26,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.former_names import former_object
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters
 from attnlib.trace import Attention, Trace
@@ -152,7 +152,7 @@ class AttentiveClassifier(nn.Module):
             key_inputs=states,
             maps=None,
             model_scores=scores[:, None, None],
-            attention=attention[:, None, None],
+            weights=attention[:, None, None],
             values=log_odds[:, None, :, None],
             context=logit[:, None, None, None],
         )
@@ -268,7 +268,7 @@ def logit_of(trace: Trace) -> Float[Tensor, " batch"]:
         >>> network = AttentiveClassifier(config, torch.Generator().manual_seed(0))
         >>> tokens = torch.tensor([[4, 5, 6]])
         >>> trace = network(tokens, tokens > 0)
-        >>> averaged = (trace.attentions[0].attention[:, 0, 0] * log_odds_of(trace)).sum(1)
+        >>> averaged = (trace.attentions[0].weights[:, 0, 0] * log_odds_of(trace)).sum(1)
         >>> torch.allclose(averaged, logit_of(trace))
         True
     """
@@ -296,4 +296,4 @@ def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " b
 
 def __getattr__(name: str) -> type[Trace]:
     """Return what has taken the place of a class of earlier releases."""
-    return former_trace(__name__, ("ClassifierTrace",), name)
+    return former_object(__name__, {"ClassifierTrace": "attnlib.trace.Trace"}, name)

@@ -317,7 +317,7 @@ class EncoderDecoder(nn.Module):
                 key_inputs=encoder_states,
                 maps=partial(compared_as_they_are, decoder_states, encoder_states),
                 model_scores=scores[:, None],
-                attention=weights[:, None],
+                weights=weights[:, None],
                 values=encoder_states[:, None],
                 context=context[:, None],
             )

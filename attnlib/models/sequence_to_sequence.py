@@ -33,8 +33,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.arrays import ShowsShapes
-from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.former_names import former_object
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.corpus import Batch
 from attnlib.models.initialise import draw_parameters
@@ -473,7 +473,7 @@ class SequenceToSequence(nn.Module):
             maps=maps,
             scale=self.score.scale,
             model_scores=steps.scores[:, None],
-            attention=steps.attention[:, None],
+            weights=steps.attention[:, None],
             values=source.states[:, None],
             context=steps.context[:, None],
         )
@@ -499,4 +499,4 @@ def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor,
 
 def __getattr__(name: str) -> type[Trace]:
     """Return what has taken the place of a class of earlier releases."""
-    return former_trace(__name__, ("SequenceTrace",), name)
+    return former_object(__name__, {"SequenceTrace": "attnlib.trace.Trace"}, name)

@@ -39,13 +39,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.arrays import ShowsShapes
-from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, Rotary, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters
+from attnlib.softmax import softmax_over
 from attnlib.trace import Attention, AttentionKind, Trace
 
 Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
@@ -276,7 +277,7 @@ class MultiHeadAttention(nn.Module):
         bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])  # (heads, target, source)
         if bias is not None:
             scores = scores + bias
-        attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
+        attention = softmax_over(scores, allowed[:, None])  # (batch, heads, target, source)
         context = attention @ source.values  # (batch, heads, target, d)
         joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
         added = self.output_map(joined)  # (batch, target, width)
@@ -292,13 +293,13 @@ class MultiHeadAttention(nn.Module):
             position_bias=None if bias is None else bias[None],
             query_rotation=self.rotation,
             key_rotation=self.rotation,
-            attention=attention,
+            weights=attention,
             causal=self.kind == "decoder_self",
             model_scores=scores,
             values=source.values,
             context=context,
         )
-        return added, record.seeing(queries, source.keys)
+        return added, record.with_projected(queries, source.keys)
 
     def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
         return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
@@ -801,9 +802,9 @@ class Transformer(nn.Module):
             BadInput: there is no such layer or head.
         """
         check_known("kind of attention", kind, get_args(AttentionKind))
-        for name, place, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
-            if not 0 <= place < size:
-                raise BadInput(f"{name} is {place}; this network has {name}s 0 to {size - 1}")
+        for name, number, size in (("layer", layer, self.config.layers), ("head", head, self.config.heads)):
+            if not 0 <= number < size:
+                raise BadInput(f"{name} is {number}; this network has {name}s 0 to {size - 1}")
         if kind == "cross":
             attention = self._decoder_layers[layer].cross_attention
         elif kind == "decoder_self":
@@ -825,4 +826,4 @@ def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
 
 def __getattr__(name: str) -> type[Trace]:
     """Return what has taken the place of a class of earlier releases."""
-    return former_trace(__name__, ("TransformerTrace",), name)
+    return former_object(__name__, {"TransformerTrace": "attnlib.trace.Trace"}, name)

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.arrays import ShowsShapes
-from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
+from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.corpus import Batch
@@ -261,7 +261,7 @@ class BilinearTranslator(nn.Module):
             key_inputs=states.encoder,
             maps=maps,
             model_scores=states.scores[:, None],
-            attention=states.attention[:, None],
+            weights=states.attention[:, None],
             values=states.encoder[:, None],
             context=context[:, None],
         )
@@ -306,4 +306,4 @@ class _States(ShowsShapes):
 
 def __getattr__(name: str) -> type[Trace]:
     """Return what has taken the place of a class of earlier releases."""
-    return former_trace(__name__, ("TranslatorTrace",), name)
+    return former_object(__name__, {"TranslatorTrace": "attnlib.trace.Trace"}, name)

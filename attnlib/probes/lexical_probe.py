@@ -24,6 +24,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.translator import Readout
+from attnlib.softmax import log_probability_of
 
 PAIRS_AT_ONCE = 512
 
@@ -74,7 +75,7 @@ def log_lexical_probe(
         ...     source_mask=trace.source_mask,
         ...     target_mask=trace.target_mask,
         ... )
-        >>> log_beta.shape == trace.attentions[0].attention[:, 0].shape
+        >>> log_beta.shape == trace.attentions[0].weights[:, 0].shape
         True
     """
     return log_probability_of_pairs(
@@ -132,15 +133,7 @@ def log_probability_of_pairs(
     for pairs in valid.nonzero().split(at_once):  # (pairs, 3)
         sample, target, source = pairs.unbind(1)
         # Sums and logits have no names here, which would keep them while those of the next pairs are made.
-        log_probability[sample, target, source] = _log_probability_of(
+        log_probability[sample, target, source] = log_probability_of(
             outputs[sample, target], logits(of_source[sample, source] + of_target[sample, target])
         )
     return log_probability
-
-
-def _log_probability_of(
-    words: Int[Tensor, " pairs"], logits: Float[Tensor, "pairs words"]
-) -> Float[Tensor, " pairs"]:
-    """Return the log-probability of one word for each pair."""
-    logit = logits.gather(1, words[:, None])[:, 0]  # (pairs,)
-    return logit - logits.logsumexp(1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.adapters.token_batch import LineBatch, line_batches
@@ -133,7 +133,7 @@ class CheckpointPasses:
         Returns:
             Numbers of heads by the number of the layer.
         """
-        return {place.layer: place.heads for place in self.checkpoint.adapter(("cross",)).hooked}
+        return {hooked.layer: hooked.heads for hooked in self.checkpoint.adapter(("cross",)).hooked}
 
     def words(self) -> list[WordPair] | None:
         """Return the words of each line.
@@ -189,36 +189,43 @@ class CheckpointPasses:
             after_batch(n_read)
 
     def _pairs_of(self, trace: Trace, batch: LineBatch) -> Iterator[AttendedPair]:
-        sources, targets = zip(*batch.pairs, strict=True)
-        source_spans = self._spans("source", [self.checkpoint.prefix + source for source in sources])
-        target_spans = None if self.generate else self._spans("target", targets)
+        source_lines = self._source_lines(trace, batch)
+        target_lines = self._target_lines(trace, batch)
         weights = cross_attention(trace)
         for row, number in enumerate(batch.numbers):
-            n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())
-            source = _Line(
-                side="source",
-                text=sources[row],
-                ids=trace.source_tokens[row, :n_source].tolist(),
-                spans=None if source_spans is None else source_spans[row],
-                prefix=self.checkpoint.prefix,
-            )
-            target = _Line(
-                side="target",
-                text=None if self.generate else targets[row],
-                ids=trace.target_outputs[row, :n_target].tolist(),
-                spans=None if target_spans is None else target_spans[row],
-            )
-            source_words, target_words = self._words_of(source), self._words_of(target)
-            is_cut = any(words and not all(words.has_pieces()) for words in (source_words, target_words))
+            source, target = source_lines[row], target_lines[row]
+            source_words = self._words_of(source)
+            target_words = self._words_of(target)
             yield AttendedPair(
                 number=number,
                 source=source_words,
                 target=target_words,
-                weights={
-                    layer: of_layer[row, :, :n_target, :n_source] for layer, of_layer in weights.items()
-                },
-                is_cut=is_cut,
+                weights=_without_padding(weights, row, n_target=len(target.ids), n_source=len(source.ids)),
+                is_cut=_lacks_pieces(source_words) or _lacks_pieces(target_words),
             )
+
+    def _source_lines(self, trace: Trace, batch: LineBatch) -> list["_Line"]:
+        texts = [source for source, _ in batch.pairs]
+        ids = _valid_ids(trace.source_tokens, trace.source_mask)
+        prefix = self.checkpoint.prefix
+        spans = self._spans("source", [prefix + text for text in texts])
+        lines = []
+        for row, text in enumerate(texts):
+            spans_of_row = None if spans is None else spans[row]
+            lines.append(_Line(side="source", text=text, ids=ids[row], spans=spans_of_row, prefix=prefix))
+        return lines
+
+    def _target_lines(self, trace: Trace, batch: LineBatch) -> list["_Line"]:
+        ids = _valid_ids(trace.target_outputs, trace.target_mask)
+        if self.generate:
+            return [_Line(side="target", text=None, ids=ids_of_row) for ids_of_row in ids]
+        texts = [target for _, target in batch.pairs]
+        spans = self._spans("target", texts)
+        lines = []
+        for row, text in enumerate(texts):
+            spans_of_row = None if spans is None else spans[row]
+            lines.append(_Line(side="target", text=text, ids=ids[row], spans=spans_of_row))
+        return lines
 
     def _spans(self, side: str, lines: Sequence[str]) -> list[list[tuple[int, int]]] | None:
         """Return where in its line each piece is; None of a tokenizer that does not say."""
@@ -237,10 +244,10 @@ class CheckpointPasses:
         if line.spans is not None and len(line.spans) == len(line.ids):
             of_piece = words_at(line.text, _without_prefix(line))
             marks = self._marks[line.side]
-            for place, token in enumerate(line.ids):
-                _, end = line.spans[place]
+            for index, token in enumerate(line.ids):
+                _, end = line.spans[index]
                 if token in marks or (line.prefix and end <= len(line.prefix)):
-                    of_piece[place] = NO_WORD
+                    of_piece[index] = NO_WORD
             return Words(tuple(words), tuple(of_piece))
         joined = self.checkpoint.join(line.side, line.ids, text=line.prefix + line.text)
         return _of_known_words(
@@ -268,6 +275,28 @@ class _Line:
     ids: list[int]
     spans: list[tuple[int, int]] | None = None
     prefix: str = ""
+
+
+def _valid_ids(ids: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"]) -> list[list[int]]:
+    """Return the ids of each row without padding, which is at its right."""
+    lengths = mask.sum(1).tolist()
+    return [row[:length] for row, length in zip(ids.tolist(), lengths, strict=True)]
+
+
+def _without_padding(
+    weights: Mapping[int, Float[Tensor, "batch heads target source"]],
+    row: int,
+    *,
+    n_target: int,
+    n_source: int,
+) -> dict[int, Float[Tensor, "heads target source"]]:
+    """Return the attention of one row of a batch by layer."""
+    return {layer: of_layer[row, :, :n_target, :n_source] for layer, of_layer in weights.items()}
+
+
+def _lacks_pieces(words: Words | None) -> bool:
+    """Return True if the model was not given all words of a line."""
+    return words is not None and not all(words.has_pieces())
 
 
 def _without_prefix(line: _Line) -> list[tuple[int, int]]:
@@ -359,13 +388,12 @@ class StreamPasses:
             weights = {layer: heads for layer, heads in cross_attention(trace).items() if layer in layers}
             for row in range(len(trace.source_mask)):
                 n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())
-                of_row = {layer: heads[row, :, :n_target, :n_source] for layer, heads in weights.items()}
                 ignored = None if trace.ignored_source is None else trace.ignored_source[row, :n_source]
                 yield AttendedPair(
                     number=number,
                     source=self._words_of("source", trace.source_tokens[row, :n_source], ignored),
                     target=self._words_of("target", trace.target_outputs[row, :n_target]),
-                    weights=of_row,
+                    weights=_without_padding(weights, row, n_target=n_target, n_source=n_source),
                 )
                 number += 1
             after_batch(n_read + 1)

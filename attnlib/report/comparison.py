@@ -4,22 +4,21 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
+from attnlib.analysis.heads import Head
 from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
 from attnlib.arrays import ShowsShapes
-from attnlib.errors import BadInput, first_names
-from attnlib.files import write_text_atomic
+from attnlib.errors import BadInput
+from attnlib.former_names import former_object
 from attnlib.optional import library
 from attnlib.report.as_text import number
-from attnlib.report.files import csv_of, read_report
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,9 +32,6 @@ _READING_OPTIONS = ("generate", "ignore_special", "longest", "prefix")
 MADE_BY = (*_READING_OPTIONS, *(f"--{option.replace('_', '-')}" for option in _READING_OPTIONS))
 UNEQUAL = 1.5  # times as many samples fitted on: more than that is warned of
 MOST_SHOWN = 20  # differences that are named in words
-MOST_ALONE = 6  # heads of one analysis alone that the command names
-
-_HeadKey = tuple[str, int, int]  # kind, layer and head
 
 
 @dataclass(frozen=True)
@@ -157,22 +153,22 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         (True, [])
     """
     _require_comparable(first, second)
-    first_heads, second_heads = _by_place(first), _by_place(second)
-    in_both = [place for place in first_heads if place in second_heads]
+    first_rows, second_rows = _rows_by_head(first), _rows_by_head(second)
+    in_both = [head for head in first_rows if head in second_rows]
     if not in_both:
         raise BadInput(
-            f"no head is in both: the first has {', '.join(_names(first_heads)[:4])}, the second "
-            f"{', '.join(_names(second_heads)[:4])}; analyse the same heads"
+            f"no head is in both: the first has {', '.join(_names(first_rows)[:4])}, the second "
+            f"{', '.join(_names(second_rows)[:4])}; analyse the same heads"
         )
-    in_first_alone = [place for place in first_heads if place not in second_heads]
-    in_second_alone = [place for place in second_heads if place not in first_heads]
+    in_first_alone = [head for head in first_rows if head not in second_rows]
+    in_second_alone = [head for head in second_rows if head not in first_rows]
     assert first.keys is not None  # comparable analyses have them
     assert second.keys is not None
     paired = torch.equal(first.keys, second.keys)
     rows = []
-    for place in in_both:
-        intervals = _intervals(first, second, place, paired=paired)
-        rows += _rows_of_head(place, first_heads[place], second_heads[place], intervals=intervals)
+    for head in in_both:
+        intervals = _intervals(first, second, head, paired=paired)
+        rows += _rows_of_head(head, first_rows[head], second_rows[head], intervals=intervals)
     return Comparison(
         rows=rows,
         paired=paired,
@@ -196,12 +192,12 @@ def _require_comparable(first: Analysis, second: Analysis) -> None:
         )
 
 
-def _by_place(analysis: Analysis) -> dict[_HeadKey, dict]:
-    return {(row["kind"], row["layer"], row["head"]): row for row in analysis.heads}
+def _rows_by_head(analysis: Analysis) -> dict[Head, dict]:
+    return {Head.of_row(row): row for row in analysis.heads}
 
 
-def _names(places: Iterable[_HeadKey]) -> list[str]:
-    return [f"{kind}.{layer} head {head}" for kind, layer, head in places]
+def _names(heads: Iterable[Head]) -> list[str]:
+    return [f"{head.attention} head {head.number}" for head in heads]
 
 
 def _differing_options(first: Analysis, second: Analysis) -> tuple[str, ...]:
@@ -217,10 +213,8 @@ class _Intervals(ShowsShapes):
     half_width: Float[Tensor, " measures"]
 
 
-def _intervals(first: Analysis, second: Analysis, place: _HeadKey, *, paired: bool) -> _Intervals:
-    kind, layer, head = place
-    name = (f"{kind}.{layer}", head)
-    ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
+def _intervals(first: Analysis, second: Analysis, head: Head, *, paired: bool) -> _Intervals:
+    ratios, other_ratios = ratios_of(first.blocks[head]), ratios_of(second.blocks[head])
     factor, other_factor = variance_factor(first), variance_factor(second)
     if paired:
         larger_factor = torch.tensor([factor, other_factor]).max()  # NaN where one is
@@ -235,54 +229,24 @@ def _intervals(first: Analysis, second: Analysis, place: _HeadKey, *, paired: bo
     )
 
 
-def _rows_of_head(place: _HeadKey, first: dict, second: dict, *, intervals: _Intervals) -> list[dict]:
-    kind, layer, head = place
+def _rows_of_head(head: Head, first: dict, second: dict, *, intervals: _Intervals) -> list[dict]:
     rows = []
     for index, measure in enumerate(MEASURES):
         if first[measure] == second[measure] == 0.0:  # no position bias in either
             continue
         middle, half_width = intervals.middle[index], intervals.half_width[index]
-        rows.append(
-            {
-                "kind": kind,
-                "layer": layer,
-                "head": head,
-                "measure": measure,
-                "first": first[measure],
-                "second": second[measure],
-                "difference": second[measure] - first[measure],
-                "low": float(middle - half_width),
-                "high": float(middle + half_width),
-            }
-        )
+        differences = {
+            "measure": measure,
+            "first": first[measure],
+            "second": second[measure],
+            "difference": second[measure] - first[measure],
+            "low": float(middle - half_width),
+            "high": float(middle + half_width),
+        }
+        rows.append(head.columns | differences)
     return rows
 
 
-def compare_command(first: Path, second: Path, out: Path | None) -> None:
-    """Print which heads of two reports differ, the largest differences first.
-
-    Args:
-        first: folder of a report.
-        second: folder of a report on another model.
-        out: where to write a table of all differences, if anywhere.
-
-    Raises:
-        BadInput: a folder holds no report, or the two cannot be compared.
-
-    Example:
-        >>> compare_command(Path("no-such-folder"), Path("report"), None)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        attnlib.errors.BadInput: no-such-folder holds no analysis.safetensors: ...
-    """
-    from rich.console import Console
-
-    comparison = compare(read_report(first), read_report(second))
-    console = Console(highlight=False, soft_wrap=True, markup=False)
-    console.print(repr(comparison), READING, *comparison.notes, sep="\n")
-    if comparison.alone:
-        names = first_names(comparison.alone, most=MOST_ALONE)
-        console.print(f"in one of them alone: {names}")
-    for line in comparison.largest:
-        console.print(line)
-    if out is not None:
-        write_text_atomic(out, csv_of(comparison.rows))
+def __getattr__(name: str) -> Any:
+    former = {"compare_command": "attnlib.commands.compare.compare_command"}
+    return former_object(__name__, former, name)

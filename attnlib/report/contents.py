@@ -16,7 +16,6 @@ SIDES_OF_KIND = {
     "encoder_self": ("source", "source"),
     "decoder_self": ("read", "read"),
 }
-SIDES = SIDES_OF_KIND  # its name in earlier releases
 # Colours of the parts; purple is for mixed terms, and green for the bias.
 COLOURS = {
     "temporal": "#0072b2",

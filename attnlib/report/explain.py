@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.terms import term_name
+from attnlib.decomposition.term_names import term_name
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
@@ -135,8 +136,8 @@ class Explanation:
         shares = sorted(self.shares.items(), key=_by_share, reverse=True)
         largest = ", ".join(f"{name} {share:.2f}" for name, share in shares[:3])
         sizes = f"{len(self.query_words)} queries, {len(self.key_words)} keys"
-        place = f"{self.kind}, layer {self.layer}, head {self.head}"
-        return f"Explanation of {place}, {sizes}; the largest shares: {largest}"
+        shown_head = f"{self.kind}, layer {self.layer}, head {self.head}"
+        return f"Explanation of {shown_head}, {sizes}; the largest shares: {largest}"
 
 
 def _by_share(item: tuple[str, float]) -> float:
@@ -186,16 +187,16 @@ def explain(
             "words=True"
         )
     _require_head(shown, kind, layer=layer, head=head)
-    attention = f"{kind}.{layer}"
+    chosen = Head(f"{kind}.{layer}", head)
     words = words_of(analysis, shown, name or id_as_word)
     query_side, key_side = SIDES_OF_KIND[kind]
     return Explanation(
         kind=kind,
         layer=layer,
         head=head,
-        names=shown.term_names[attention],
-        terms=shown.terms[attention, head],
-        attention=shown.attention[attention, head],
+        names=shown.term_names[chosen.attention],
+        terms=shown.terms[chosen],
+        attention=shown.attention[chosen],
         query_words=[visible(word) for word in words[query_side]],
         key_words=[visible(word) for word in words[key_side]],
     )

@@ -18,12 +18,13 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.samples import Sample
-from attnlib.analysis.terms import REBUILT
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import REBUILT
 from attnlib.report.as_text import number, visible
 from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import KINDS_IN_WORDS, NAMED_PARTS, findings, interval_widths, notes
@@ -38,7 +39,7 @@ METHODS = {
     "least_squares": "constant, position and word by least squares",
 }
 SPLIT_HEADINGS = tuple(
-    f"{part}, {reading}" for part in PART_NAMES for reading in ("own", "split", "any term")
+    f"{part}, {reading}" for part in STATE_PARTS for reading in ("own", "split", "any term")
 )
 _SCRIPT = FOLDER / "report.js"
 _UNDEFINED = 255  # the byte of a weight that is NaN
@@ -333,9 +334,10 @@ def _script(analysis: Analysis, name: Name) -> _Script:
 
     Shares are not in its data: it reads them, as they are shown, from the tables of the page.
     """
-    heads = [(row["kind"], row["layer"], row["head"]) for row in analysis.heads]
+    heads = [Head.of_row(row) for row in analysis.heads]
     samples = [_sample_for_script(analysis, sample, heads, name=name) for sample in analysis.samples]
-    data = {"maps": MAPS, "heads": heads, "samples": samples}
+    kinds_layers_and_numbers = [tuple(head.columns.values()) for head in heads]
+    data = {"maps": MAPS, "heads": kinds_layers_and_numbers, "samples": samples}
     data_as_text = json.dumps(data, separators=(",", ":"))
     code = _SCRIPT.read_text(encoding="utf-8")
     digest = hashlib.sha256(code.encode()).digest()
@@ -347,13 +349,13 @@ def _script(analysis: Analysis, name: Name) -> _Script:
 
 
 def _sample_for_script(
-    analysis: Analysis, sample: Sample, heads: list[tuple[str, int, int]], *, name: Name
+    analysis: Analysis, sample: Sample, heads: list[Head], *, name: Name
 ) -> dict[str, Any]:
     """Return a sample as the script reads it: its words, and its matrices as bytes."""
     words = {}
     for side, words_of_side in words_of(analysis, sample, name).items():
         words[side] = [visible(word) for word in words_of_side]
-    maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
+    maps = [sample.maps[head].flatten() for head in heads]
     probe = None
     if sample.probe is not None:
         largest = sample.probe.max().clamp(min=1e-30)

@@ -7,9 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.columns import share_column
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis, is_even
-from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
+from attnlib.decomposition.term_names import CONSTANT, POSITION_BIAS, TERM_GROUPS, group_of
 from attnlib.errors import check_known
 from attnlib.optional import library
 from attnlib.report.as_text import number
@@ -66,20 +68,21 @@ class Plots:
             check_known("kind of attention", kind, sorted({row["kind"] for row in self._analysis.heads}))
         layers = sorted({row["layer"] for row in rows})
         heads = sorted({row["head"] for row in rows})
-        columns = {part: f"{part.replace(' ', '_')}_share" for part in PARTS}
-        parts = [part for part in PARTS if any(row[columns[part]] for row in rows)]
-        figure, panels = _figure(len(parts), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
-        for part, axes in zip(parts, panels, strict=True):
+        groups = [group for group in TERM_GROUPS if any(row[share_column(group)] for row in rows)]
+        figure, panels = _figure(len(groups), 1.5 + 0.5 * len(heads), 1.4 + 0.4 * len(layers))
+        for group, axes in zip(groups, panels, strict=True):
             shares = torch.full((len(layers), len(heads)), torch.nan)  # (layers, heads)
             opacity = torch.ones_like(shares)  # (layers, heads)
             for row in rows:
-                place = layers.index(row["layer"]), heads.index(row["head"])
-                shares[place] = row[columns[part]]
-                opacity[place] = FAINT if is_even(row) else 1.0
-            part_of_each = [[part] * len(heads) for _ in layers]
-            _draw_squares(axes, shares, part_of_each, opacity=opacity, numbers=len(heads) <= MOST_NUMBERS)
+                square = layers.index(row["layer"]), heads.index(row["head"])
+                shares[square] = row[share_column(group)]
+                opacity[square] = FAINT if is_even(row) else 1.0
+            groups_of_squares = [[group] * len(heads) for _ in layers]
+            _draw_squares(
+                axes, shares, groups_of_squares, opacity=opacity, numbers=len(heads) <= MOST_NUMBERS
+            )
             _draw_ticks(axes, [str(layer) for layer in layers], [str(head) for head in heads])
-            axes.set(title=f"{part} share", xlabel="head", ylabel="layer")
+            axes.set(title=f"{group} share", xlabel="head", ylabel="layer")
         return figure
 
     def terms(self, layer: int, head: int, kind: str = "cross") -> "Figure":
@@ -99,14 +102,14 @@ class Plots:
             UnknownName: there is no such head.
         """
         _require_head(self._analysis, kind, layer=layer, head=head)
-        place = {"kind": kind, "layer": layer, "head": head}
+        of_head = {"kind": kind, "layer": layer, "head": head}
         shares = {
             row["term"]: row["covariance_share"]
             for row in self._analysis.terms
-            if place.items() <= row.items()
+            if of_head.items() <= row.items()
         }
         pairs = [term.split("·") for term in shares if term != POSITION_BIAS]
-        parts = (CONSTANT, *PART_NAMES)
+        parts = (CONSTANT, *STATE_PARTS)
         of_queries = {query for query, _ in pairs}
         of_keys = {key for _, key in pairs}
         queries = [part for part in parts if part in of_queries]
@@ -114,11 +117,11 @@ class Plots:
         terms = [[f"{query}·{key}" for key in keys] for query in queries]
         values = [[shares.get(term, torch.nan) for term in row] for row in terms]
         table = torch.tensor(values)  # (queries, keys)
-        even = any(is_even(row) for row in self._analysis.heads if place.items() <= row.items())
+        even = any(is_even(row) for row in self._analysis.heads if of_head.items() <= row.items())
         opacity = torch.full_like(table, FAINT if even else 1.0)
         figure, (axes,) = _figure(1, 5.0, 4.0)
-        part_of_each = [[part_of(term) for term in row] for row in terms]
-        _draw_squares(axes, table, part_of_each, opacity=opacity, numbers=True)
+        groups_of_squares = [[group_of(term) for term in row] for row in terms]
+        _draw_squares(axes, table, groups_of_squares, opacity=opacity, numbers=True)
         _draw_ticks(axes, queries, keys)
         title = f"{kind}, layer {layer}, head {head}"
         if even:
@@ -147,9 +150,9 @@ class Plots:
             BadInput: the analysis keeps no such sentence.
             UnknownName: there is no such head.
         """
-        attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
+        chosen = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
-        weights = attention[attention_name, head]  # (queries, keys)
+        weights = attention[chosen]  # (queries, keys)
         query_side, key_side = SIDES_OF_KIND[kind]
         queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))
@@ -160,8 +163,8 @@ class Plots:
         return figure
 
 
-def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> str:
-    """Return the name of the attention that has a head.
+def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> Head:
+    """Return the head of an attention.
 
     Raises:
         BadInput: the head was not analysed.
@@ -169,7 +172,7 @@ def _require_head(analysis: Analysis, kind: str, *, layer: int, head: int) -> st
     check_known("kind of attention", kind, KINDS)
     analysed = [f"{row['layer']}.{row['head']}" for row in analysis.heads if row["kind"] == kind]
     check_known(f"analysed head (layer.head) of {kind}", f"{layer}.{head}", analysed)
-    return f"{kind}.{layer}"
+    return Head(f"{kind}.{layer}", head)
 
 
 def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
@@ -183,19 +186,19 @@ def _figure(panels: int, width: float, height: float) -> "tuple[Figure, list[Axe
 def _draw_squares(
     axes: "Axes",
     shares: Float[Tensor, "rows columns"],
-    parts: Sequence[Sequence[str]],
+    groups: Sequence[Sequence[str]],
     *,
     opacity: Float[Tensor, "rows columns"],
     numbers: bool,
 ) -> None:
-    """Draw a square for each share: in the colour of its part, as strong as it is large.
+    """Draw a square for each share: in the colour of its group, as strong as it is large.
 
     It is hatched if the share is negative, and left out if it is NaN.
 
     Args:
         axes: of the panel.
         shares: one a square.
-        parts: of each share.
+        groups: of terms, of each share.
         opacity: from 0 to 1, of each share.
         numbers: whether each square has its number.
     """
@@ -203,12 +206,12 @@ def _draw_squares(
     n_rows, n_columns = shares.shape
     for row, column in (~shares.isnan()).nonzero().tolist():
         share = float(shares[row, column])
-        part = parts[int(row)][int(column)]
+        group = groups[int(row)][int(column)]
         patch = rectangle(
             (column - 0.5, row - 0.5),
             1,
             1,
-            facecolor=COLOURS["bias" if part == POSITION_BIAS else part],
+            facecolor=COLOURS["bias" if group == POSITION_BIAS else group],
             alpha=float(opacity[row, column]) * min(1.0, abs(share)),
             hatch="///" if share < _NEGATIVE else "",
         )

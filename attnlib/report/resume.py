@@ -1,4 +1,4 @@
-"""Keep the sums of both passes in files with checksums, so that a run goes on and parts add up."""
+"""Keep the sums of both passes in files with checksums, so that a run goes on and shards add up."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -18,6 +18,7 @@ from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
+from attnlib.former_names import former_arguments
 from attnlib.sealed import load_file, save_file
 
 FORMAT = "attnlib.analysis/9"
@@ -30,7 +31,7 @@ class PartialSums:
 
     Attributes:
         folder: has a folder for each stage and shard.
-        settings: what the numbers depend on besides the part: model, corpus, layers, heads. Sums of other
+        settings: what the numbers depend on besides the shard: model, corpus, layers, heads. Sums of other
             settings are refused.
         seconds: between two saves.
 
@@ -44,24 +45,24 @@ class PartialSums:
     settings: dict
     seconds: float = SECONDS_BETWEEN_SAVES
 
-    def path(self, stage: str, part: Shard) -> Path:
-        """Return the file that holds the sums of a part.
+    def path(self, stage: str, shard: Shard) -> Path:
+        """Return the file that holds the sums of a stage over a shard.
 
         Args:
             stage: "fit" or "judge".
-            part: the shard of the corpus whose sums are meant.
+            shard: whose sums are meant.
 
         Returns:
             Its path, whether it exists or not.
         """
-        return self.folder / f"{stage}-{part.number}-of-{part.of}" / "sums.safetensors"
+        return self.folder / f"{stage}-{shard.number}-of-{shard.of}" / "sums.safetensors"
 
     @contextmanager
-    def held(self, parts: Iterable[tuple[str, Shard]]) -> Iterator[None]:
-        """Keep others from writing some parts within a block.
+    def held(self, stages: Iterable[tuple[str, Shard]]) -> Iterator[None]:
+        """Keep others from writing the sums of some stages within a block.
 
         Args:
-            parts: a stage and a shard each.
+            stages: each with the shard that it reads.
 
         Yields:
             Nothing.
@@ -70,16 +71,16 @@ class PartialSums:
             BadInput: somebody else writes one of them, or the folder cannot be written.
         """
         with ExitStack() as locks:
-            for stage, part in parts:
-                locks.enter_context(locked(self.path(stage, part).parent))
+            for stage, shard in stages:
+                locks.enter_context(locked(self.path(stage, shard).parent))
             yield
 
-    def load(self, stage: str, part: Shard, sums: Sums) -> SavedPass[Sums] | None:
-        """Load what was saved of a part.
+    def load(self, stage: str, shard: Shard, sums: Sums) -> SavedPass[Sums] | None:
+        """Load what was saved of a shard.
 
         Args:
             stage: "fit" or "judge".
-            part: the shard of the corpus whose sums are meant.
+            shard: whose sums are meant.
             sums: empty ones of its kind, which are filled.
 
         Returns:
@@ -90,24 +91,24 @@ class PartialSums:
                 other has not.
             CorruptFile: the file is damaged.
         """
-        facts = self.read_progress(stage, part)
+        facts = self.read_progress(stage, shard)
         if facts is None:
             return None
         interventions = sums.settings().get("interventions")
-        loaded = read_sums(self.path(stage, part), sums)
+        loaded = read_sums(self.path(stage, shard), sums)
         if loaded.settings().get("interventions") != interventions:
             raise BadInput(
-                f"{self.path(stage, part)} was kept with other interventions than are chosen now; choose "
+                f"{self.path(stage, shard)} was kept with other interventions than are chosen now; choose "
                 f"another folder, or delete {self.folder} to begin anew"
             )
         return SavedPass(sums=loaded, done=facts["done"], finished=facts["finished"])
 
-    def read_progress(self, stage: str, part: Shard) -> dict | None:
-        """Return how far a part is.
+    def read_progress(self, stage: str, shard: Shard) -> dict | None:
+        """Return how far a shard is.
 
         Args:
             stage: "fit" or "judge".
-            part: the shard of the corpus whose sums are meant.
+            shard: whose sums are meant.
 
         Returns:
             Facts with ``done`` and ``finished``; None if nothing was saved.
@@ -115,60 +116,62 @@ class PartialSums:
         Raises:
             BadInput: it is of other settings.
         """
-        path = self.path(stage, part)
+        path = self.path(stage, shard)
         if not path.is_file():
             return None
         facts = read_facts(path)
-        differences = self._differences(facts["settings"], part)
+        differences = self._differences(facts["settings"], shard)
         if differences:
             raise BadInput(
-                f"{path} is a part of another analysis ({'; '.join(differences)}); choose another folder, or "
+                f"{path} has sums of another analysis ({'; '.join(differences)}); choose another folder, or "
                 f"delete {self.folder} to begin anew"
             )
         return facts
 
-    def is_finished(self, stage: str, part: Shard) -> bool:
-        """Return True if a part is finished.
+    def is_finished(self, stage: str, shard: Shard) -> bool:
+        """Return True if a shard is finished.
 
         Args:
             stage: "fit" or "judge".
-            part: the shard of the corpus whose sums are meant.
+            shard: whose sums are meant.
 
         Returns:
             False if it was not begun.
         """
-        facts = self.read_progress(stage, part)
+        facts = self.read_progress(stage, shard)
         return facts is not None and facts["finished"]
 
-    def unfinished(self, stage: str, part: Shard) -> list[int]:
+    def unfinished(self, stage: str, shard: Shard) -> list[int]:
         """Return the numbers of the shards whose pass is not finished.
 
         Args:
             stage: "fit" or "judge".
-            part: any of the shards.
+            shard: any of the shards.
 
         Returns:
             Numbers, ascending.
         """
-        return [shard.number for shard in part.all_shards() if not self.is_finished(stage, shard)]
+        return [
+            any_shard.number for any_shard in shard.all_shards() if not self.is_finished(stage, any_shard)
+        ]
 
-    def save(self, stage: str, part: Shard, saved: SavedPass) -> None:
-        """Save the sums of a part as they are now.
+    def save(self, stage: str, shard: Shard, saved: SavedPass) -> None:
+        """Save the sums of a shard as they are now.
 
         Args:
             stage: "fit" or "judge".
-            part: the shard of the corpus whose sums are meant.
+            shard: whose sums are meant.
             saved: the sums and how far they go.
         """
-        facts = {"settings": self._settings_of(part), "done": saved.done, "finished": saved.finished}
-        write_sums(self.path(stage, part), saved.sums, facts)
+        facts = {"settings": self._settings_of(shard), "done": saved.done, "finished": saved.finished}
+        write_sums(self.path(stage, shard), saved.sums, facts)
 
-    def merged(self, stage: str, part: Shard, empty: Callable[[], Sums]) -> Sums:
+    def merged(self, stage: str, shard: Shard, empty: Callable[[], Sums]) -> Sums:
         """Return the sums of all shards together.
 
         Args:
             stage: "fit" or "judge".
-            part: any of the shards.
+            shard: any of the shards.
             empty: makes empty sums, which those of a file fill.
 
         Returns:
@@ -177,36 +180,37 @@ class PartialSums:
         Raises:
             BadInput: some shards are not finished; the message lists them.
         """
-        unfinished = self.unfinished(stage, part)
+        unfinished = self.unfinished(stage, shard)
         if unfinished:
             shards = ", ".join(map(str, unfinished))
-            raise BadInput(f"{self.folder}: shards {shards} of {part.of} have no finished {stage} yet")
-        paths = [self.path(stage, shard) for shard in part.all_shards()]
+            raise BadInput(f"{self.folder}: shards {shards} of {shard.of} have no finished {stage} yet")
+        paths = [self.path(stage, other) for other in shard.all_shards()]
         merged = read_sums(paths[0], empty())
         for path in paths[1:]:
             merged = merged + read_sums(path, empty())
         return merged
 
-    def _differences(self, saved: dict, part: Shard) -> list[str]:
+    def _differences(self, saved: dict, shard: Shard) -> list[str]:
         """Return in words which settings of saved sums differ from those of this analysis."""
-        present = self._settings_of(part)
+        present = self._settings_of(shard)
         differences = []
         for name in {**saved, **present}:
             if saved.get(name) != present.get(name):
                 differences.append(f"{name} is {saved.get(name)} there, {present.get(name)} here")
         return differences
 
-    def _settings_of(self, part: Shard) -> dict:
+    def _settings_of(self, shard: Shard) -> dict:
         """Return the settings as JSON gives them back, in which tuples are lists."""
-        return json.loads(json.dumps({**self.settings, **part.settings()}))
+        return json.loads(json.dumps({**self.settings, **shard.settings()}))
 
 
-def merged_fit(keep: PartialSums, part: Shard) -> Fit:
+@former_arguments(part="shard")
+def merged_fit(keep: PartialSums, shard: Shard) -> Fit:
     """Return the sums of the first pass over all shards.
 
     Args:
         keep: has the sums.
-        part: any of the shards.
+        shard: any of the shards.
 
     Raises:
         BadInput: some shards are not finished; the message lists them.
@@ -219,7 +223,7 @@ def merged_fit(keep: PartialSums, part: Shard) -> Fit:
         >>> merged_fit(keep, Shard()).samples
         0
     """
-    return keep.merged("fit", part, _empty_fit)
+    return keep.merged("fit", shard, _empty_fit)
 
 
 def _empty_fit() -> Fit:
@@ -227,10 +231,11 @@ def _empty_fit() -> Fit:
     return Fit(method="least_squares")
 
 
+@former_arguments(part="shard")
 def merged_analysis(
     stream: Stream,
     keep: PartialSums,
-    part: Shard,
+    shard: Shard,
     *,
     heads: Collection[int] | None = None,
     about: dict[str, str] | None = None,
@@ -240,7 +245,7 @@ def merged_analysis(
     Args:
         stream: what the sums are of.
         keep: has the sums.
-        part: any of the shards.
+        shard: any of the shards.
         heads: those that were looked at.
         about: what a report says of model and corpus.
 
@@ -255,12 +260,12 @@ def merged_analysis(
         Traceback (most recent call last):
         attnlib.errors.BadInput: ...: shards 0 of 1 have no finished fit yet
     """
-    fit = merged_fit(keep, part)
-    judgement = keep.merged("judge", part, lambda: JudgedSums(fit))
+    fit = merged_fit(keep, shard)
+    judgement = keep.merged("judge", shard, lambda: JudgedSums(fit))
     if judgement.samples:
-        return analysis_of(stream, judgement, part, about=about)
-    if part.of > 1:
-        raise BadInput(f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.of}")
+        return analysis_of(stream, judgement, shard, about=about)
+    if shard.of > 1:
+        raise BadInput(f"nothing was held out of {fit.samples:,} samples: take fewer shards than {shard.of}")
     return analyse_stream(
         stream, heads=heads, method=fit.method, every=1, interventions=judgement.interventions, about=about
     )
@@ -373,4 +378,4 @@ def _refused_whole(path: Path) -> Iterator[None]:
     try:
         yield
     except (Altered, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFile(f"{path} is not what was written there ({error}): make this part again") from error
+        raise CorruptFile(f"{path} is not what was written there ({error}): run this shard again") from error

@@ -6,10 +6,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.aggregate import By, Weigh, aggregate_rows
-from attnlib.analysis.heads import Head
+from attnlib.analysis.heads import Head, kind_and_layer
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even, variance_factor
-from attnlib.analysis.terms import POSITION_BIAS
+from attnlib.decomposition.term_names import POSITION_BIAS
 from attnlib.errors import BadInput
 from attnlib.optional import library
 from attnlib.report.as_text import visible
@@ -115,7 +115,7 @@ class Tables:
             UnknownName: ``by`` or ``weigh`` is another word.
         """
         analysis = self._analysis
-        even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
+        even = {Head.of_row(row): is_even(row) for row in analysis.heads}
         rows = aggregate_rows(
             analysis.blocks, by=by, weigh=weigh, even=even, variance_factor=variance_factor(analysis)
         )
@@ -144,9 +144,9 @@ class Tables:
         attention, words = sample_of(self._analysis, name, sample)
         rows = []
         for (attention_name, head), weights in attention.items():
-            kind, layer = attention_name.split(".")
+            kind, _ = kind_and_layer(attention_name)
             query_side, key_side = SIDES_OF_KIND[kind]
-            place = {"kind": kind, "layer": int(layer), "head": head}
+            head_columns = Head(attention_name, head).columns
             for query, weights_of_query in enumerate(weights.tolist()):
                 for key, weight in enumerate(weights_of_query):
                     columns = {
@@ -156,7 +156,7 @@ class Tables:
                         "key_word": words[key_side][key],
                         "weight": weight,
                     }
-                    rows.append(place | columns)
+                    rows.append(head_columns | columns)
         return self._frame(rows)
 
     def _frame(self, rows: list[dict]) -> "DataFrame":

@@ -550,9 +550,10 @@ def _rows_of_both(
                 continue
             source, target = forward.source[number], forward.target[number]
             sums.update(both.links[number], gold)
-            there = forward.lexicon.links(source, target)
-            back = [(place, other) for other, place in reverse.lexicon.links(target, source)]
-            of_lexicons.update(symmetrise(there, back, name), gold)
+            forward_links = forward.lexicon.links(source, target)
+            reverse_links = reverse.lexicon.links(target, source)  # (target word, source word)
+            turned = [(source_word, target_word) for target_word, source_word in reverse_links]
+            of_lexicons.update(symmetrise(forward_links, turned, name), gold)
         rows.append(score_row("both", name, sums, chosen=name == method))
         rows.append(score_row("both", f"{IBM_MODEL_1}, {name}", of_lexicons))
     return rows

@@ -39,7 +39,7 @@
   // An interval goes below its number (attnlib.css).
   const stack = table => {
     table.classList.add("stacked");
-    for (const place of table.querySelectorAll("td, td p, td .verdict")) {
+    for (const place of table.querySelectorAll("td, td p")) {
       if (place.querySelector(":not(br)")) continue;
       for (const line of [...place.childNodes].filter(node => node.nodeType === Node.TEXT_NODE)) {
         const [all, point, spread] = line.data.match(/^(\S+) ([±[].*)$/) ?? [];
@@ -93,6 +93,64 @@
       link.dataset.meaning = link.title;
       link.setAttribute("aria-description", link.title);
       link.removeAttribute("title");
+    }
+  };
+
+  // The note of a badge (companion/book/markup.py) opens by click, touch and keyboard without any script. Here it goes below its
+  // badge, and a pointer that rests on the badge opens it, too.
+  const notes = () => {
+    let opener = null, waiting = 0;
+    const place = note => {
+      const badge = opener?.getAttribute("popovertarget") === note.id ? opener
+        : document.querySelector(`[popovertarget="${CSS.escape(note.id)}"]`);
+      if (!badge) return;
+      note.classList.add("placed");
+      const at = badge.getBoundingClientRect(), own = note.getBoundingClientRect(), room = 8;
+      const below = at.bottom + 4, above = at.top - own.height - 4;
+      note.style.left = `${Math.max(room, Math.min(at.left, document.documentElement.clientWidth - own.width - room))}px`;
+      note.style.top = `${below + own.height > innerHeight && above > room ? above : below}px`;
+    };
+    for (const note of document.querySelectorAll(".claim-note[popover]")) {
+      note.addEventListener("toggle", event => event.newState === "open" && place(note));
+    }
+    for (const badge of document.querySelectorAll("button[popovertarget]")) {
+      const note = document.getElementById(badge.getAttribute("popovertarget"));
+      if (!note?.showPopover) continue;
+      badge.addEventListener("click", () => (opener = badge));
+      const leave = () => {
+        clearTimeout(waiting);
+        waiting = setTimeout(() => note.dataset.hovered && !note.matches(":hover") && !badge.matches(":hover") && note.hidePopover(), 200);
+      };
+      badge.addEventListener("pointerenter", event => {
+        if (event.pointerType !== "mouse" || note.matches(":popover-open")) return;
+        clearTimeout(waiting);
+        waiting = setTimeout(() => {
+          opener = badge;
+          note.dataset.hovered = "yes";
+          note.showPopover();
+        }, 250);
+      });
+      badge.addEventListener("pointerleave", leave);
+      note.addEventListener("pointerleave", leave);
+      // A click on a badge whose note the pointer has opened keeps it open.
+      badge.addEventListener("click", event => {
+        if (!note.dataset.hovered || !note.matches(":popover-open")) return;
+        event.preventDefault();
+        delete note.dataset.hovered;
+      });
+      note.addEventListener("toggle", event => event.newState === "closed" && delete note.dataset.hovered);
+    }
+    addEventListener("scroll", () => document.querySelector(".claim-note:popover-open")?.hidePopover(), { passive: true });
+  };
+
+  // The list of pages keeps its place from page to page; the page that is open has to be in sight.
+  const here = () => {
+    const current = document.querySelector(".bd-sidebar-primary .current.active > a, .bd-sidebar-primary li.current:not(:has(li.current)) > a");
+    const list = document.querySelector(".bd-sidebar-primary");
+    if (!current || !list) return;
+    const at = current.getBoundingClientRect(), frame = list.getBoundingClientRect();
+    if (at.top < frame.top || at.bottom > Math.min(frame.bottom, innerHeight)) {
+      list.scrollTop += at.top - frame.top - Math.min(frame.height, innerHeight) / 3;
     }
   };
 
@@ -164,12 +222,14 @@
     formulas(true);
     names();
     words();
+    notes();
     percents();
     options();
     reports();
     stops();
   });
   addEventListener("load", stops);
+  addEventListener("load", here); // after the theme has brought back where the list was
   addEventListener("resize", stops);
   addEventListener("toggle", stops, true); // of a fold: what is in it has its width from now on
 })();

@@ -31,11 +31,15 @@ OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
 FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_(?:static/(?=figures/)|images/)([^"]+\.svg)"')
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)(pt)?" height="([\d.]+)(?:pt)?"')
-# Pages that do not lead to the glossary, and its words that need no explaining where they are used.
+# Pages that do not lead to the glossary, and the technical terms that lead there where a page first uses them. Words that also have
+# an everyday meaning, such as "answer" or "attention only", and words for the book's own plumbing are linked by hand, {term}`…`.
 OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
-PLAIN_WORDS = (
-    "attention", "score", "context", "row", "agreement", "saliency", "profile", "claim", "reading", "stale",
-    "archive", "checkpoint", "measurement", "training run", "sentinel",
+LINKED_TERMS = (
+    "temporal component", "input component", "residual component", "alignment terms", "mean absolute share",
+    "covariance share", "temporal share", "input share", "own term", "split share", "effect of exchange",
+    "input-delta", "substitution test", "typicality", "lexical probe", "KTIW",
+    "knowledge to translate individual words", "contextualised agreement", "Kendall's τ", "GRU with attention",
+    "GRU without attention", "AED", "VED", "task suite", "dial",
 )  # fmt: skip
 # What docutils, Sphinx and pandas write, and what assistive technology understands: empty headings of tables,
 # entries of the bibliography, signatures of several lines.
@@ -100,7 +104,7 @@ def meanings(app: Sphinx) -> dict[str, tuple[str, str]]:
 
 
 def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Where the text first uses a word of the glossary it leads there, and shows what the word means."""
+    """Where the text first uses a technical term it leads to the glossary, and shows what the term means."""
     if page in OWN_WORDS or page.startswith("api/"):
         return
     known = meanings(app)
@@ -108,7 +112,7 @@ def explain(app: Sphinx, doctree: nodes.document, page: str) -> None:
         inside = link.next_node(nodes.inline)
         if inside is not None and "std-term" in inside["classes"] and link.astext() in known:
             link["classes"], link["reftitle"] = ["term"], known[link.astext()][1]
-    left = {word: word for word in sorted(known, key=len, reverse=True) if word not in PLAIN_WORDS}
+    left = {word: word for word in sorted(known, key=len, reverse=True) if word in LINKED_TERMS}
     for paragraph in list(doctree.findall(nodes.paragraph)):
         if not left or not isinstance(paragraph.parent, nodes.section | nodes.list_item):
             continue
@@ -189,7 +193,7 @@ def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def leave_out_the_contents(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Give a module's source no table of contents: it is no chapter, and 120 of them took a sixth of the build."""
+    """Give a module's source no table of contents: 120 of them took a sixth of the build."""
     if page.startswith("_modules/"):
         context["sidebars"] = [name for name in context["sidebars"] if name != "sbt-sidebar-nav.html"]
 

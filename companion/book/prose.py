@@ -1,18 +1,22 @@
 """What sentences take from results: numbers, verdicts and lists of claims, as text with its sources.
 
-Three marks stand in the Markdown of a page:
+These marks stand in the Markdown of a page:
 
 * ``{num}`temporal_share:spearman.temporal_share|.2f` `` — a number; the experiment's name may be left out in
   its own chapter, and :mod:`companion.book.numbers` has the ways to write one;
 * ``{verdict}`claim-id = reproduced` `` — the verdict that the sentence was written for. Any other one of
-  today is an error, which asks for another sentence;
+  today is an error, which asks for another sentence. A reader sees a source badge where the claim is a
+  paper's or a primer's, and the number behind it where it is the book's own;
+* ``{evidence}`claim-id = reproduced` `` — the same, and a reader sees the number, whosever the claim is;
+* ``{checked}`claim-id = reproduced` `` — the same, and a reader sees nothing: the sentence has its number;
 * a ``{claims}`` block — a table of the chapter's claims (``:kind: falsifier`` for those of that kind, or one
-  id a line) with number and verdict.
+  id a line) with number and outcome.
 
 All are of the result that the chapter leads with, the committed one of the paper profile where there is one;
-``experiment@quick:key`` and ``claim-id@quick`` name another. Pages of the book get HTML in their place, with
-the source of a number as its title; notebooks that leave the book get text. ``python -m companion.book.prose
-notebooks/primer/x.md`` shows a chapter as it will read, with whatever is wrong by line.
+``experiment@quick:key`` and ``claim-id@quick`` name another. Pages of the book get HTML in their place: a
+number has its source as its title, a badge opens a note with the claim and its numbers. Notebooks that leave
+the book get text. ``python -m companion.book.prose notebooks/primer/x.md`` shows a chapter as it will read,
+with whatever is wrong by line.
 """
 
 import re
@@ -24,20 +28,21 @@ from html import escape
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
-from companion.book.markup import template
+from companion.book.markup import claim_note, claim_tag, outcome_tag, plain, template
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement, Verdict
+from companion.claims.verdicts import Judgement
 from companion.claims.verify import judge
+from companion.claims.wording import SIGNS, evidence, outcome, source_label
 from companion.paths import PROFILES
 from companion.results import registry
 from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
 
 MARK = re.compile(
-    r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`"
+    r"(?P<space>\s*)\{(?P<role>num|verdict|evidence|checked|outcome)\}`(?P<text>[^`]+)`"
     r"|^(?P<fence>```|:::)\{claims\}[ \t]*\n(?P<options>(?::\w+:.*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ \t]*$",
     re.MULTILINE,
 )
@@ -49,12 +54,39 @@ PINNED = re.compile(rf"(?P<claim>[a-z0-9-]+){AT}\s*=\s*(?P<verdict>[a-z ]+)")
 
 @dataclass(frozen=True)
 class Shown:
-    """What stands in the place of a role, and what it rests on; of a verdict its claim and CSS class."""
+    """A number in a sentence, and what it rests on."""
 
     text: str
     title: str
-    claim: str = ""
-    css_class: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim that a sentence was written for, with its judgement of today, and the role that shows it."""
+
+    claim: Claim
+    judgement: Judgement
+    profile: str
+    role: str = "verdict"
+
+    @property
+    def badge(self) -> str:
+        """The text of a source badge, such as ``paper ✓``; empty where the reader sees something else."""
+        source = source_label(self.claim)
+        if self.role not in ("verdict", "outcome") or not source:
+            return ""
+        return f"{source} {SIGNS[self.judgement.verdict]}"
+
+    @property
+    def text(self) -> str:
+        """What any reader of notebooks sees."""
+        if self.role == "checked":
+            return ""
+        if self.badge:
+            return self.badge
+        if self.role == "outcome":
+            return outcome(self.claim, self.judgement.verdict)
+        return evidence(self.judgement)
 
 
 class Book:
@@ -115,28 +147,27 @@ def num(book: Book, text: str, page: str) -> Shown:
     return Shown(written(content, ways), f"{result.profile} profile{counted}; {experiment}: {key}")
 
 
-def verdict(book: Book, text: str, page: str) -> Shown:
-    """The verdict that a sentence was written for.
+def verdict(book: Book, text: str, page: str, role: str = "verdict") -> Judged:
+    """Return the claim that a sentence names, with its judgement of today.
 
     Raises BadInput: text that is no ``claim-id = verdict``, an unknown claim, or another verdict of today.
     """
-    found = PINNED.fullmatch(text.strip())
-    if found is None:
+    match = PINNED.fullmatch(text.strip())
+    if match is None:
         expected = "claim-id = verdict, such as longer-is-harder = reproduced"
-        raise BadInput(f"{{verdict}}`{text}`: expected {expected}")
-    claim, wanted = book.claim(found["claim"]), " ".join(found["verdict"].split())
-    judgement, profile = book.verdict_of(claim, found["profile"])
-    numbers = "; ".join(map(str, judgement.evidence.values()))
-    today, row = judgement.verdict, "numbers" if claim.number else claim.id  # printed numbers have one place
-    if claim.judge is not None and not today.judged and not judgement.miswired:
-        return Shown(wanted, f"not computed here: {judgement.reason}", row, Verdict.NOT_RUN.css_class)
-    if today.value != wanted:
+        raise BadInput(f"{{{role}}}`{text}`: expected {expected}")
+    claim, wanted = book.claim(match["claim"]), " ".join(match["verdict"].split())
+    judgement, profile = book.verdict_of(claim, match["profile"])
+    today = judgement.verdict
+    not_computed_here = claim.judge is not None and not today.judged and not judgement.miswired
+    if today.value != wanted and not not_computed_here:
+        numbers = "; ".join(map(str, judgement.evidence.values()))
         where = f" at the {profile} profile" if profile else ""
         raise BadInput(
             f"claim {claim.id} is `{today}` today{where} ({numbers or judgement.reason}), and this sentence "
             f"was written for `{wanted}`: mend the sentence, then the verdict that it names"
         )
-    return Shown(wanted, f"{claim.says} {profile} profile: {numbers}", row, today.css_class)
+    return Judged(claim, judgement, profile, role)
 
 
 def claims_table(book: Book, page: str, options: str, body: str) -> str:
@@ -158,34 +189,65 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
     return template(TABLE).render(rows=rows, nothing=NOTHING)
 
 
-def as_text(shown: Shown) -> str:
-    """What any notebook reader shows."""
-    return f"*({shown.text})*" if shown.claim else shown.text
+def as_text(shown: Shown | Judged) -> str:
+    """Return what any notebook reader shows."""
+    if isinstance(shown, Shown):
+        return shown.text
+    return f"*({plain(shown.text)})*" if shown.text else ""
 
 
-def as_html(shown: Shown, page: str) -> str:
-    """A number says where it is from, a verdict leads from the page to its row on the scorecard."""
-    title = escape(shown.title).replace("|", "&#124;")  # which would end the cell of a table
-    css = f"verdict {shown.css_class}" if shown.claim else "num"
-    span = f'<span class="{css}" title="{title}">{escape(shown.text)}</span>'
-    row = f"{'../' * page.count('/')}scorecard.html#claim-{shown.claim}"
-    return f'<a class="verdict-link" href="{row}">{span}</a>' if shown.claim else span
+class PageHtml:
+    """The HTML of one page's numbers and badges, and the notes that its badges open.
+
+    Attributes:
+        notes: The note of each claim that the page shows, as HTML by its id on the page.
+
+    Example:
+        >>> PageHtml("attend/readout")(Shown("0.25", "paper profile, n = 5"))
+        '<span class="num" title="paper profile, n = 5">0.25</span>'
+    """
+
+    def __init__(self, page: str) -> None:
+        self.scorecard = f"{'../' * page.count('/')}scorecard.html"
+        self.notes: dict[str, str] = {}
+
+    def __call__(self, shown: Shown | Judged) -> str:
+        if isinstance(shown, Shown):
+            title = escape(shown.title).replace("|", "&#124;")  # which would end the cell of a table
+            return f'<span class="num" title="{title}">{escape(shown.text)}</span>'
+        if shown.role == "checked":
+            return ""
+        if shown.role == "outcome":
+            return outcome_tag(shown.claim, shown.judgement.verdict)
+        note = f"note-{shown.claim.id}" + f"-{shown.profile}" * (shown.profile == "quick")
+        self.notes[note] = claim_note(note, shown.claim, shown.judgement, shown.profile, self.scorecard)
+        return claim_tag(note, shown.text, shown.claim, shown.judgement.verdict, is_badge=bool(shown.badge))
+
+    def notes_html(self) -> str:
+        """Return the notes as one block of HTML, which has no blank line; empty where there is none."""
+        if not self.notes:
+            return ""
+        return "\n".join(["", "", '<div class="claim-notes">', *self.notes.values(), "</div>", ""])
 
 
 def filled(
-    text: str, book: Book, page: str, form: Callable[[Shown], str] = as_text
+    text: str, book: Book, page: str, form: Callable[[Shown | Judged], str] = as_text
 ) -> tuple[str, list[tuple[int, str]]]:
     """Markdown with every mark filled; line and message of what is wrong, which stays as it is written."""
     wrong: list[tuple[int, str]] = []
 
     def replaced(mark: re.Match) -> str:
         try:
+            if mark["role"] == "num":
+                return mark["space"] + form(num(book, mark["text"], page))
             if mark["role"]:
-                return form((num if mark["role"] == "num" else verdict)(book, mark["text"], page))
+                shown = form(verdict(book, mark["text"], page, mark["role"]))
+                return mark["space"] + shown if shown else ""
             table = claims_table(book, page, mark["options"], mark["body"])
             return f'<div class="claims">\n\n{filled(table, book, page, form)[0]}\n</div>'
         except AttnlibError as error:
-            wrong.append((text.count("\n", 0, mark.start()) + 1, str(error)))
+            start = mark.start("role") if mark["role"] else mark.start()
+            wrong.append((text.count("\n", 0, start) + 1, str(error)))
             return mark[0]
 
     return MARK.sub(replaced, text), wrong

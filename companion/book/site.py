@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
 from functools import partial
+from html import escape
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -33,8 +34,8 @@ from companion.book import progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
-from companion.book.prose import Book, as_html, filled
-from companion.claims.scorecard import scorecard_markdown
+from companion.book.prose import Book, PageHtml, filled
+from companion.claims.scorecard import scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.paths import PROFILES, SENTINELS
 from companion.results.result import Result
@@ -115,11 +116,13 @@ def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
     return [*sources, *reversed({path.read_bytes(): path for path in tidy}.values())]
 
 
-def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> str:
+def figure_page(
+    figure: str, prose: str, files: list[Path], executed: Path, *, end: str, notes: str = ""
+) -> str:
     """The page of one figure, a notebook; of one that failed, a page that says why.
 
     ``prose`` is its source with all marks filled, since the executed notebook may be older than a number;
-    ``files`` are its `downloads_of`, ``end`` is its `closing`.
+    ``files`` are its `downloads_of`, ``end`` is its `closing`, ``notes`` are those that its badges open.
     """
     import jupytext
 
@@ -134,6 +137,7 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
             nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
         )
 
+    prose = prose.replace(title, f"{title}{place_line(prose)}", 1)
     notebook = nbformat.read(notebook_path, as_version=4)
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
@@ -142,9 +146,17 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
             cell.source = own.source
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
     last = _filled(figure, files=files, title=title, version=version("attnlib"))
-    downloads = nbformat.v4.new_markdown_cell(f"{end}{last}", id="downloads")
+    downloads = nbformat.v4.new_markdown_cell(f"{end}{last}{notes}", id="downloads")
     notebook.cells = [*cells, downloads]
     return nbformat.writes(notebook)
+
+
+def place_line(prose: str) -> str:
+    """Return the line below a title with the place in the papers; empty for a chapter that has none."""
+    place = str(yaml.safe_load(prose.split("---\n")[1]).get("place", "")) if prose.startswith("---\n") else ""
+    if not place or place.startswith("Part "):
+        return ""
+    return f'\n\n<p class="place">{escape(place)}</p>'
 
 
 def fill_markers(text: str, executed: Path) -> str:
@@ -282,17 +294,21 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     leaving: dict[str, bytes] = {}
     wrong: list[str] = []
 
-    def filled_page(path: Path, page: str) -> str:
-        text, found = filled(path.read_text(encoding="utf-8"), results, page, partial(as_html, page=page))
+    def filled_page(path: Path, page: str) -> tuple[str, str]:
+        """Return the prose with every mark filled, and the notes that its badges open."""
+        form = PageHtml(page)
+        text, mistakes = filled(path.read_text(encoding="utf-8"), results, page, form)
         source = path.relative_to(root).as_posix()
-        wrong.extend(f"{source}:{line}: {message}" for line, message in found)
-        return text
+        wrong.extend(f"{source}:{line}: {message}" for line, message in mistakes)
+        return text, form.notes_html()
 
     for page in parse_toc_data(toc):
         if f"{page}.md" in wanted:
-            made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
+            prose, notes = filled_page(book / f"{page}.md", page)
+            made[f"{page}.md"] = fill_markers(prose, executed) + notes
         elif page == "scorecard":
             made["scorecard.md"] = scorecard_markdown(root, judged)
+            made["_files/scorecard.csv"] = scorecard_csv(root, judged)
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
@@ -300,9 +316,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             if notebook.is_file():
                 leaving[page] = leaving_notebook(notebook)
                 wanted[f"_files/figures/{page}/{notebook.name}"] = leaving[page]
-            prose = filled_page(root / "notebooks" / f"{page}.md", page)
+            prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
             end = closing(page, root, judged)
-            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
+            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end=end, notes=notes)
         else:
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")

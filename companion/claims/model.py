@@ -274,6 +274,9 @@ class Paper:
     claims: tuple[Claim, ...]
     tables: PublishedTables
     accuracy: Mapping[str, tuple[str, ...]]  # by experiment, keys of how well its networks do
+    central: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by claim, what the paper claims above all, in short
 
 
 class Ours(Fields):  # a quantity of our own result
@@ -375,6 +378,9 @@ class PaperFields(Fields):
     predicted: bool = False  # its statements are predictions of ours
     sentences: dict[Name, Text] = Field(default_factory=dict)  # what statements are inferred from, by name
     claims: list[ClaimFields]
+    central: dict[Name, Text] = Field(
+        default_factory=dict
+    )  # by claim: what the scorecard begins with, in short
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
     presuppositions: dict[Name, Annotated[tuple[Presupposition, ...], Listed]] = Field(default_factory=dict)
     accuracy: dict[Experiment, Annotated[tuple[str, ...], Listed]] = Field(default_factory=dict)
@@ -469,8 +475,12 @@ def _read_paper(path: Path) -> Paper:
         for each in (*file.claims, *file.numbers):
             where = f"{path.name}: {each.id if isinstance(each, ClaimFields) else 'numbers'}"
             claims += each.claims(file.paper, tables, file)
+        where = f"{path.name}: central"
+        known = {claim.id for claim in claims}
+        for name in file.central:
+            check_known("claim", name, known)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
     if text.splitlines()[-1] != "...":
         raise BadInput(f"{path.name}: its last line is not `...`, the end of a whole file: was it cut off?")
-    return Paper(file.paper, file.title, file.url, tuple(claims), tables, file.accuracy)
+    return Paper(file.paper, file.title, file.url, tuple(claims), tables, file.accuracy, file.central)

@@ -1,19 +1,31 @@
-"""What each paper says beside what our runs say, as MyST Markdown: the scorecard."""
+"""What each source says beside what our runs say: the scorecard, as MyST Markdown, and its rows as CSV."""
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 
 from attnlib.errors import AttnlibError
-from companion.book.markup import plain, span, template
+from companion.book.markup import plain, template
 from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
-from companion.claims.model import ABOUT, ORIGINS, Claim, Entry, Paper, load_papers
-from companion.claims.verdicts import Order, Verdict
-from companion.claims.verify import ClaimVerdict, chance, tally
+from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
+from companion.claims.verdicts import Verdict
+from companion.claims.verify import ClaimVerdict, chance
+from companion.claims.wording import (
+    SOURCES,
+    decided_after_looking,
+    evidence,
+    judged_in_words,
+    outcome,
+    source_label,
+    source_of,
+)
 from companion.paths import PROFILES
 
 PAGE = Path(__file__).with_name("scorecard.md.jinja")
@@ -23,57 +35,193 @@ SIGNS = {
     Verdict.NOT_REPRODUCED: "✗",
     Verdict.CANNOT_BE_JUDGED: "–",
 }
+KINDS = {
+    "said": "said by the source",
+    "inferred": "inferred by us from the source",
+    "predicted": "predicted by us",
+    "falsifier": "what would change our mind",
+    "reading": "what our own sentences rest on",
+}
+COLUMNS = (
+    "claim",
+    "source",
+    "kind",
+    "place",
+    "statement",
+    "profile",
+    "verdict",
+    "what came out",
+    "numbers",
+    "p",
+    "chapter",
+    "set with the result known",
+)
+DOT_ORDER = (
+    Verdict.REPRODUCED,
+    Verdict.NOT_REPRODUCED,
+    Verdict.UNDECIDED,
+    Verdict.CANNOT_BE_JUDGED,
+    Verdict.BY_CONSTRUCTION,
+    Verdict.CANNOT_BE_RUN,
+    Verdict.NOT_RUN,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A line of the scorecard's overview: a source, or a kind of the book's own claims, with its verdicts."""
+
+    name: str
+    rows: tuple[ClaimVerdict, ...]
+
+    @property
+    def of_a_source(self) -> bool:
+        return bool(source_of(self.rows[0].claim))
+
+    def count(self, *verdicts: Verdict) -> int:
+        return sum(row.verdict in verdicts for row in self.rows)
+
+    def of_origin(self, origin: str) -> int:
+        return sum(row.claim.origin == origin for row in self.rows)
+
+    @property
+    def decided_after_looking(self) -> int:
+        return sum(decided_after_looking(row.claim) for row in self.rows)
+
+    @property
+    def dots(self) -> list[tuple[str, int]]:
+        """The CSS class of each verdict and how often it is met, in the order in which dots are drawn."""
+        return [(verdict.css_class, self.count(verdict)) for verdict in DOT_ORDER if self.count(verdict)]
 
 
 def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     """The page for a checkout and the verdicts on its claims; BadInput where a claims file cannot be used."""
-    papers, figures = load_papers(root / "claims"), discover(Project(root)).values()
-    filters = {"lettered": lettered, "numbers": _numbers, "presupposed": _presupposed, "accuracy": accuracy}
-    return template(PAGE, figure=figure, **filters).render(
+    papers = load_papers(root / "claims")
+    chapters = _chapters(root)
+    by_place = {(row.claim.id, row.profile): row for row in rows}
+    filters = {
+        "accuracy": accuracy,
+        "evidence": evidence,
+        "judged_in_words": judged_in_words,
+        "kind_of": kind_of,
+        "lettered": lettered,
+        "numbers": _numbers,
+        "presupposed": _presupposed,
+        "source_label": source_label,
+        "source_of": source_of,
+    }
+    central = []
+    for paper in _papers_before_primers(papers):
+        for name, short in paper.central.items():
+            row = by_place[name, PROFILES[-1]]
+            central.append((_source_name(paper, row.claim), short, row))
+    return template(
+        PAGE, figure=figure, outcome=outcome, after_looking=decided_after_looking, **filters
+    ).render(
         papers=papers,
-        pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in figures},
-        by_place={(row.claim.id, row.profile): row for row in rows},
-        summary=list(_summary(papers, rows)),
-        stale=sum(row.stale for row in rows),
+        central=central,
+        sources=list(overview(papers, rows)),
+        tables=list(_tables(papers, rows)),
+        titles={paper.name: paper.title for paper in papers},
+        accuracies={paper.name: paper.accuracy for paper in papers},
+        claims=[claim for paper in papers for claim in paper.claims if not claim.number],
+        chapters=chapters,
+        by_place=by_place,
         chance=chance(rows),
-        stale_mark=span("stale", "stale"),
+        stale=sum(row.stale for row in rows),
         Verdict=Verdict,
         PROFILES=PROFILES,
+        KINDS=KINDS,
     )
 
 
-def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
-    """Counts of verdicts at the paper profile, for each paper by what claims are about, and for each table.
+def scorecard_csv(root: Path, rows: Sequence[ClaimVerdict]) -> str:
+    """Every claim at every profile as CSV, printed numbers included, in the order of the files."""
+    chapters = _chapters(root)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        claim, judgement = row.claim, row.judgement
+        _, chapter = chapters.get(claim.experiment or "", ("", ""))
+        numbers = "; ".join(f"{key}: {estimate}" for key, estimate in judgement.evidence.items())
+        p = "" if judgement.p is None else f"{judgement.p:.3g}"
+        known = "yes" if decided_after_looking(claim) else ""
+        about = [claim.id, claim.paper, kind_of(claim), claim.place, claim.says]
+        came_out = [row.profile, row.verdict.value, outcome(claim, row.verdict), numbers, p]
+        writer.writerow([*about, *came_out, chapter, known])
+    return out.getvalue()
 
-    A number printed in several tables counts once more, by what it is about, where it has most digits.
-    """
+
+def _chapters(root: Path) -> dict[str, tuple[str, str]]:
+    """Title and page of the chapter of each experiment."""
+    return {page.experiment: (page.title, page.id) for page in discover(Project(root)).values()}
+
+
+def kind_of(claim: Claim) -> str:
+    """Return what sort of claim it is, a key of `KINDS`."""
+    return claim.origin if claim.kind == "statement" else claim.kind
+
+
+def overview(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[Source]:
+    """What each source says, and what the book says itself, at the paper profile; primers are two sources."""
+    judged = [row for row in rows if row.profile == PROFILES[-1] and not row.claim.reading]
+    for paper in _papers_before_primers(papers):
+        statements = [row for row in judged if row.claim.paper == paper.name and source_of(row.claim)]
+        named: dict[str, list[ClaimVerdict]] = {}
+        for row in statements:
+            named.setdefault(_source_name(paper, row.claim), []).append(row)
+        yield from (Source(name, tuple(own)) for name, own in named.items())
+    ours = [row for row in judged if not source_of(row.claim)]
+    for name, kinds in (
+        ("Predictions of our own", ("predicted",)),
+        ("What our own sentences rest on", ("reading",)),
+        ("What would change our mind", ("falsifier",)),
+    ):
+        if own := tuple(row for row in ours if kind_of(row.claim) in kinds):
+            yield Source(name, own)
+
+
+def _papers_before_primers(papers: Sequence[Paper]) -> list[Paper]:
+    return sorted(papers, key=lambda paper: paper.name in SOURCES)
+
+
+def _source_name(paper: Paper, claim: Claim) -> str:
+    if claim.number:
+        return f"{_short(paper.title)}: numbers in tables"
+    if claim.place.startswith(("Primer 1", "Primer 2")):
+        return claim.place[:8]
+    return _short(paper.title)
+
+
+def _short(title: str) -> str:
+    """Return who wrote a paper and when, of a title that ends with it in brackets."""
+    return title.rpartition("(")[2].rstrip(")") if title.endswith(")") else title
+
+
+def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
+    """Counts of verdicts on printed numbers, for each table and for further readings of the numbers."""
     found = answers(rows)
     for paper in papers:
-        own = [row for row in rows if row.claim.paper == paper.name]
-        for about, origin in product(ABOUT, ORIGINS):
-            if counts := Counter(
-                row.verdict for row in own if (tally(row), row.claim.origin) == (about, origin)
-            ):
-                yield f"{plain(paper.title)}: claims about {about}, {origin}", counts
-        judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
-        judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
-        distinct = {row.claim.keys: row for _, row in judged}.values()
-        told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
-        for about in ABOUT:
-            if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
-                yield f"{told}, {len(distinct)} of these distinct; those about {about}", counts
-        if others := [row for (_, reading), row in found.items() if row in own and reading]:
-            yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
-            yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
+            yield f"Table {name}, {plain(paper.tables.titles[name])}", counts
+        own = [row for row in rows if row.claim.paper == paper.name]
+        judged = [(entry, row) for (entry, reading), row in found.items() if row in own and not reading]
+        judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
+        distinct = {row.claim.keys: row for _, row in judged}.values()
+        for about in ABOUT:
+            if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
+                yield f"distinct numbers about {about}", counts
+        if others := [row for (_, reading), row in found.items() if row in own and reading]:
+            yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
 
 
 def _numbers(row: ClaimVerdict) -> list[str]:
     """Each number of a verdict, with its own verdict's sign where they differ."""
     kept, parts = "\u00a0", row.judgement.parts  # a space at which no line ends
     signs = {label: kept + SIGNS[own] for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
-    numbers = {label: plain(str(own)) for label, own in row.judgement.evidence.items()}
+    numbers = {label: str(own) for label, own in row.judgement.evidence.items()}
     return [own.replace(" = ", f"{kept}={kept}") + signs.get(label, "") for label, own in numbers.items()]
 
 
@@ -96,10 +244,11 @@ def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
     return tuple(sorted({(own.value, key) for key, own in found.values() if own.defined and key not in told}))
 
 
-def lettered(parts: Iterable[str], claim: Claim) -> list[str]:
-    """What belongs to several keys, each with a number of its own, told apart by letters."""
-    if len(claim.keys) < 2 or isinstance(claim.judge, Order):
-        return list(parts)
+def lettered(parts: Iterable[str]) -> list[str]:
+    """Several parts told apart by letters; one alone has none."""
+    parts = list(parts)
+    if len(parts) < 2:
+        return parts
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from attnlib.decomposition.components import PART_NAMES, Components, Parts
+from attnlib.decomposition.components import STATE_PARTS, Components, Parts
 from attnlib.decomposition.rows import total_variation
 from attnlib.decomposition.shares import ShareSums, covariance_shares_by_sample
 from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums, similarity_by_sample
@@ -174,7 +174,7 @@ def _across_samples(typicality: Tensor, values: Tensor, lengths: list[tuple[int,
 def _by_pair(matrix: Tensor) -> dict[str, float]:
     """A (decoder part, encoder part) matrix by name, say ``temporal_input``."""
     pairs = ((i, j) for i in range(3) for j in range(3))
-    return {f"{PART_NAMES[i]}_{PART_NAMES[j]}": float(matrix[i, j]) for i, j in pairs}
+    return {f"{STATE_PARTS[i]}_{STATE_PARTS[j]}": float(matrix[i, j]) for i, j in pairs}
 
 
 def _near_diagonal(trace: Trace) -> Tensor:
@@ -332,7 +332,7 @@ def exchanged(parts: Parts, draw: torch.Generator) -> dict[str, States]:
         return taken
 
     found = {"temporal": parts.temporal.gather(1, within)}
-    found |= {name: across(getattr(parts, name)) for name in PART_NAMES[1:]}
+    found |= {name: across(getattr(parts, name)) for name in STATE_PARTS[1:]}
     return found | {"state": parts.total().gather(1, within)}
 
 

@@ -14,7 +14,7 @@ part, *input-delta*, all that is not temporal.
 
 from collections.abc import Iterable, Mapping
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from notebooks.shared.measure import measure_interchange
@@ -33,15 +33,15 @@ def readings(shares: Mapping[str, float]) -> dict[str, float]:
         ``input_delta_own``, the four terms of pooled input and residual; ``temporal_input_delta``, a temporal
         query with pooled keys.
 
-    >>> names = [f"{first}_{second}" for first in PART_NAMES for second in PART_NAMES]
+    >>> names = [f"{first}_{second}" for first in STATE_PARTS for second in STATE_PARTS]
     >>> found = readings(dict(zip(names, [0.4, 0, 0.2, 0, 0.1, 0, 0, 0, 0.3])))
     >>> [round(found[f"temporal_{reading}"], 3) for reading in ("own", "split", "any")]
     [0.4, 0.5, 0.6]
     """
-    query = {part: sum(shares[f"{part}_{other}"] for other in PART_NAMES) for part in PART_NAMES}
-    keys = {part: sum(shares[f"{other}_{part}"] for other in PART_NAMES) for part in PART_NAMES}
+    query = {part: sum(shares[f"{part}_{other}"] for other in STATE_PARTS) for part in STATE_PARTS}
+    keys = {part: sum(shares[f"{other}_{part}"] for other in STATE_PARTS) for part in STATE_PARTS}
     found = {}
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         own = shares[f"{part}_{part}"]
         found |= {
             f"{part}_own": own,
@@ -50,7 +50,7 @@ def readings(shares: Mapping[str, float]) -> dict[str, float]:
             f"query_{part}": query[part],
             f"keys_{part}": keys[part],
         }
-    pooled = PART_NAMES[1:]
+    pooled = STATE_PARTS[1:]
     return found | {
         "input_delta_own": sum(shares[f"{first}_{second}"] for first in pooled for second in pooled),
         "temporal_input_delta": sum(shares[f"temporal_{second}"] for second in pooled),
@@ -74,7 +74,7 @@ def effects_of_exchange(exchanges: Mapping) -> dict[str, float]:
     """
     moved = exchanges["exchanged"]
     found = {}
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         query, keys = (float(moved[side][part]["variation"]) for side in SIDES.values())
         found |= {part: (query + keys) / 2, f"query_{part}": query, f"keys_{part}": keys}
     return found

@@ -34,7 +34,7 @@ ARCHITECTURE_MARKERS = {
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only", "VED": "GRU without attention"}
 DATA_NAMES = {
     "own": "your own", "known_polarity": "known polarity", "sst": "SST",
-    "sst_as_text": "SST, as the text says", "sms_spam": "SMS", "ag_news": "AG News (part)",
+    "sst_as_text": "SST (labels of the text)", "sms_spam": "SMS", "ag_news": "AG News (part)",
     "twenty_newsgroups": "20 NG", "amazon": "Amazon (part)", "imdb": "IMDB", "yelp": "Yelp (part)",
     "known_lexicon": "known lexicon", "multi30k_en_de": "Multi30k En–De",
     "multi30k_de_en": "Multi30k De–En", "iwslt14_de_en": "IWSLT14 De–En (part)",

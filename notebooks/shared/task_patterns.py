@@ -137,7 +137,7 @@ def attention_to_source(
     """Batches with the attention to the source by layer and head; a recurrent network has one of each."""
     for batch in evaluation_batches(corpus, _BATCH):
         trace = network(batch)
-        by_layer = [attention.attention for attention in trace.layers("cross")]
+        by_layer = [attention.weights for attention in trace.layers("cross")]
         yield batch, torch.stack(by_layer).transpose(1, 2)
 
 

@@ -68,7 +68,7 @@ def test_maps_are_not_made_before_they_are_asked_for():
         raise AssertionError
 
     scores = torch.zeros(1, 1, 2, 2)
-    trace = Trace(**WORDS, attentions=(attention_of(maps=maps, model_scores=scores, attention=scores),))
+    trace = Trace(**WORDS, attentions=(attention_of(maps=maps, model_scores=scores, weights=scores),))
     assert torch.equal(trace.scores, scores[:, 0])
     assert trace.attentions[0].heads == 1
 

@@ -26,12 +26,12 @@ from safetensors.torch import save_file
 from attnlib import sealed
 from attnlib.adapters.tensors import read_pass
 from attnlib.analysis import Stream
+from attnlib.commands.analyse import analyse_command
 from attnlib.decomposition import Components
 from attnlib.errors import AttnlibError, CorruptFile, line_of
 from attnlib.files import locked
 from attnlib.options import AnalyseOptions
 from attnlib.report import analyse
-from attnlib.report.command import analyse_command
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.texts import ParallelText
 from companion.book.parameters import check_parallel, request_of
@@ -490,7 +490,7 @@ def test_model_folders(model_folder, tmp_path, data, content):
         return stream.trace(next(iter(stream.batches())))
 
     found = outcome("model folders", attended)
-    assert found is None or bool(found.attentions[0].attention.isfinite().all())
+    assert found is None or bool(found.attentions[0].weights.isfinite().all())
 
 
 @tried(st.data(), JSON)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
 from companion.book import style
 from companion.book.plan import CODE_CELL
 from companion.paths import ROOT
@@ -59,4 +59,4 @@ def test_a_kernel_that_is_let_off_does_import_torch(figure):
 
 
 def test_figures_name_the_parts_as_the_library_does():
-    assert style.PART_NAMES == PART_NAMES
+    assert style.PART_NAMES == STATE_PARTS

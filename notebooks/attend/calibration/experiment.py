@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from attnlib.analysis.interventions import ATTRIBUTIONS, WAYS, Donors, attributions
 from attnlib.analysis.part_shares import FACTOR_SIDES
-from attnlib.decomposition.components import PART_NAMES, Parts
+from attnlib.decomposition.components import STATE_PARTS, Parts
 from attnlib.decomposition.rows import total_variation
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums
@@ -117,7 +117,7 @@ class OutcomeSums:
         alone = Outcome.of(model, trace, query.states, keys.states)
         self.loss_alone += float(alone.loss)
         self.rows += int(rows.sum())
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             for way in WAYS if part != "temporal" else WAYS[:1]:
                 queries, other_keys = query.with_other(part, way), keys.with_other(part, way)
                 sides = {
@@ -169,7 +169,7 @@ def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
     found, rebuilt = shares.result(), substitution.result()
     terms = []
     for decoder, encoder in PAIRS:
-        pair = PART_NAMES.index(decoder), PART_NAMES.index(encoder)
+        pair = STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)
         row = {
             "term": f"{decoder}·{encoder}",
             "covariance_share": float(found.covariance[pair]),
@@ -177,7 +177,7 @@ def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
             "similarity_without": rebuilt[f"without_{decoder}_{encoder}"].similarity,
         }
         terms.append(row)
-    return {side: {part: attributions(terms, part, side) for part in PART_NAMES} for side in FACTOR_SIDES}
+    return {side: {part: attributions(terms, part, side) for part in STATE_PARTS} for side in FACTOR_SIDES}
 
 
 class Config(SuiteConfig):
@@ -233,7 +233,7 @@ def _calibrations(config: Config) -> tuple[Measurement, ...]:
 
 Network = tuple[dict, dict]  # its columns, and what was measured of it
 EVERY = "every"  # the three parts, each a point of its own
-SETS = (*PART_NAMES, EVERY)
+SETS = (*STATE_PARTS, EVERY)
 # What two attributions are compared by: how much better the first one predicts.
 DIFFERENCES = {
     "split_minus_own": ("split", "own"),
@@ -290,7 +290,7 @@ def _rows(columns: Mapping, calibration: Mapping) -> list[dict]:
     """A row for each side and part of one network."""
     rows = []
     for side in FACTOR_SIDES:
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             row = {**columns, "side": side, "part": part, **calibration["attributions"][side][part]}
             for way in WAYS:
                 effects = calibration["effects"][way][side][part]
@@ -310,8 +310,8 @@ class Table:
     def of(cls, measured: Sequence[Network]) -> "Table":
         shares, moved = [], []
         for _, found in measured:
-            shares.append(_array(found["attributions"], FACTOR_SIDES, PART_NAMES, ATTRIBUTIONS))
-            moved.append(_array(found["effects"], WAYS, FACTOR_SIDES, PART_NAMES, OUTCOMES))
+            shares.append(_array(found["attributions"], FACTOR_SIDES, STATE_PARTS, ATTRIBUTIONS))
+            moved.append(_array(found["effects"], WAYS, FACTOR_SIDES, STATE_PARTS, OUTCOMES))
         return cls(np.array(shares), np.array(moved))
 
     def __len__(self) -> int:
@@ -393,7 +393,7 @@ def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> 
         "hits": (WAYS, FACTOR_SIDES, OUTCOMES, ATTRIBUTIONS),
         "hit_differences": (WAYS, FACTOR_SIDES, OUTCOMES, tuple(DIFFERENCES)),
         "missed": (WAYS, FACTOR_SIDES, OUTCOMES),
-        "ways": (FACTOR_SIDES, OUTCOMES, PART_NAMES[1:]),
+        "ways": (FACTOR_SIDES, OUTCOMES, STATE_PARTS[1:]),
     }
     groups: dict[str, list[int]] = {}
     for place, (columns, _) in enumerate(measured):

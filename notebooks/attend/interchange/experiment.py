@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.corpus import Corpus, collate
 from companion.data import task as data
 from companion.results.config import Positive
@@ -258,7 +258,7 @@ def along_dial(asked: dict[str, tuple[Measurement, ...]], store: Store) -> tuple
         row |= {"accuracy": reached, "learned": has_learned(name, reached, set())}
         rows.append(row | effects_of_exchange(exchange))
     learned = [row for row in rows if row["learned"]]
-    columns = [f"{side}{part}" for side in ("", "query_", "keys_") for part in PART_NAMES]
+    columns = [f"{side}{part}" for side in ("", "query_", "keys_") for part in STATE_PARTS]
     rank = {column: correlated(learned, "mark", column, nested=False) for column in columns}
     ends = {column: correlated(learned, "mark", column, last_minus_first, nested=False) for column in columns}
     transplants = answers(asked["transplant"], store)

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
+from attnlib.decomposition import STATE_PARTS, Parts, alignment_terms
 from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
@@ -171,7 +171,7 @@ def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
 # Scores are centred over the source positions of their row first, since softmax does not see the mean.
 
 ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
-PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder in STATE_PARTS for encoder in STATE_PARTS)
 # What is taken from the other run: E encoder states attended to, S the state that starts the decoder, W the
 # words it reads; e_input and e_residual only that part of the encoder states, e_word and e_context all of
 # them at the swapped word's position or all elsewhere.

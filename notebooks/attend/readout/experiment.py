@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Components
+from attnlib.decomposition.components import STATE_PARTS, Components
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import BOS, EOS
 from attnlib.trace import Trace
@@ -122,7 +122,7 @@ def judged(
 
 
 PATHS = ("decoder", "context")
-ALL = frozenset(PART_NAMES)
+ALL = frozenset(STATE_PARTS)
 NONE: frozenset[str] = frozenset()
 BATCH = 64  # samples: six tables of logits are held at once
 
@@ -132,7 +132,7 @@ LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 def _ablations() -> dict[str, Ablation]:
     found: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         one, others = frozenset({part}), ALL - {part}
         found |= {f"context_only_{part}": (ALL, one), f"context_without_{part}": (ALL, others)}
         found |= {f"decoder_only_{part}": (one, ALL), f"decoder_without_{part}": (others, ALL)}
@@ -204,7 +204,7 @@ def logit_parts(fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]) ->
 def ablated(parts: LogitParts, kept: Ablation) -> Float[Tensor, "rows words"]:
     total = torch.zeros_like(parts[0, 0])
     for path, names in zip(parts, kept, strict=True):
-        for part, name in zip(path, PART_NAMES, strict=True):
+        for part, name in zip(path, STATE_PARTS, strict=True):
             if name in names:
                 total += part
     return total
@@ -238,7 +238,7 @@ class Margins:
     def result(self) -> dict[str, dict[str, float | None]]:
         total = self.margin.sum()
         covariance = self.product / self.rows - self.margin * total / self.rows**2
-        names = [*(f"{path}_{part}" for path in PATHS for part in PART_NAMES), "bias"]
+        names = [*(f"{path}_{part}" for path in PATHS for part in STATE_PARTS), "bias"]
         shares = {
             "margin_share": self.margin / total,
             "margin_covariance": covariance / covariance.sum(),

@@ -23,8 +23,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.decomposition import Parts, alignment_terms
-from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
+from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
+from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.measurements import Measurement, measurements_of
@@ -177,7 +178,7 @@ def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[T
 
 def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
     """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
-    first, second = softmax_of_rows(rows, valid), softmax_of_rows(own, valid)
+    first, second = softmax_over(rows, valid), softmax_over(own, valid)
     same = first.argmax(-1) == second.argmax(-1)
     return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, AttentionCells, ShareSums, alignment_terms
+from attnlib.decomposition import STATE_PARTS, AttentionCells, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.decomposition.rows import centred, valid_rows
 from attnlib.decomposition.substitution import SubstitutionSums
@@ -92,7 +92,7 @@ def _judged(sides: Fitted, held_out: list[Trace]) -> dict:
     covariance = shares.result().covariance
     pairs = [(i, j) for i in range(3) for j in range(3)]
     return {
-        "covariance_share": {f"{PART_NAMES[i]}_{PART_NAMES[j]}": plain(covariance[i, j]) for i, j in pairs},
+        "covariance_share": {f"{STATE_PARTS[i]}_{STATE_PARTS[j]}": plain(covariance[i, j]) for i, j in pairs},
         "substitution": {name: plain(outcome.similarity) for name, outcome in substitution.result().items()},
         "typicality": plain(cells.result(torch.cat(judged)).value),
     }
@@ -121,7 +121,7 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
             mean = (counts @ components.temporal / counts.sum()).to(parts.temporal)
             pieces = (parts.temporal - mean, parts.input, parts.residual)
             sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
-    return {s: dict(zip(PART_NAMES, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
+    return {s: dict(zip(STATE_PARTS, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, ShareSums, alignment_terms
+from attnlib.decomposition import STATE_PARTS, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell, Positions
@@ -502,7 +502,7 @@ def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
         centred = parts - parts.mean(1, keepdim=True)
         total = centred.sum(0)
         products = (centred * total).sum((1, 2))
-        shares[side] = dict(zip(PART_NAMES, (products / products.sum()).tolist(), strict=True))
+        shares[side] = dict(zip(STATE_PARTS, (products / products.sum()).tolist(), strict=True))
         states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
         temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
     return {"state_share": shares, "temporal_variance": temporal}

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.files import write_text_atomic
 from companion.book.numbers import written
 from companion.book.project import current_project
@@ -191,7 +191,7 @@ def _kind(names: tuple[str, str], found: list[dict]) -> dict:
         "sample": _letters(sample["attention"]),
         "rows": sample["predicted"],
         "columns": sample["source"],
-        "shares": [[round(shares[f"{d}_{e}"], 4) for e in PART_NAMES] for d in PART_NAMES],
+        "shares": [[round(shares[f"{d}_{e}"], 4) for e in STATE_PARTS] for d in STATE_PARTS],
     }
 
 

@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.config import Cell
 from companion.results.config import Positive, Task
 from companion.results.measurements import Measurement, answers, measurements_of
@@ -28,11 +28,11 @@ from notebooks.shared.translators import has_learned, translator_measurements, t
 
 COORDINATES = ("typicality", *QUANTITIES, "uniform", "residual_share", "token_accuracy", "coverage")
 # How far attention moves when a part is exchanged: in the queries, in the keys, and the mean of both.
-EFFECTS = tuple(f"{side}{part}_moves" for side in ("", "query_", "keys_") for part in PART_NAMES)
-SPLIT = tuple(f"{part}_split" for part in PART_NAMES)
+EFFECTS = tuple(f"{side}{part}_moves" for side in ("", "query_", "keys_") for part in STATE_PARTS)
+SPLIT = tuple(f"{part}_split" for part in STATE_PARTS)
 # What is compared with typicality beside own terms, and what along the dial.
 FURTHER = (*SPLIT, "temporal_any", "input_any", "input_delta_own", "temporal_input_delta", *EFFECTS[:3])
-SIDES = tuple(f"{side}_{part}" for side in ("query", "keys") for part in PART_NAMES)
+SIDES = tuple(f"{side}_{part}" for side in ("query", "keys") for part in STATE_PARTS)
 ALONG_DIAL = (*FURTHER, *SIDES, "temporal_query_minus_keys")
 
 

@@ -12,14 +12,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, alignment_terms
-from attnlib.decomposition.rows import centred, softmax_of_rows, total_variation, valid_rows
+from attnlib.decomposition import STATE_PARTS, alignment_terms
+from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.decomposition.substitution import ALL_PAIRS
 from attnlib.errors import BadInput
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.models.vocabulary import BOS, EOS, UNK, Vocabulary
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, link_mask, words_only
 from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width
@@ -42,8 +43,8 @@ SUBSETS = {
     "input_only": frozenset({("input", "input")}),
     "no_residual": frozenset(pair for pair in ALL_PAIRS if "residual" not in pair),
     "with_residual_only": frozenset(pair for pair in ALL_PAIRS if "residual" in pair),
-    **{f"only_{d}_{e}": frozenset({(d, e)}) for d in PART_NAMES for e in PART_NAMES},
-    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in PART_NAMES for e in PART_NAMES},
+    **{f"only_{d}_{e}": frozenset({(d, e)}) for d in STATE_PARTS for e in STATE_PARTS},
+    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in STATE_PARTS for e in STATE_PARTS},
 }
 # How rows become links. `words`: row s links target word s, the one predicted there, to the source word of
 # the largest weight. `null`: the same, but no link where the end mark of the source has more. `read`: row
@@ -163,9 +164,9 @@ def _rebuilt(
     weights = torch.zeros(len(SUBSETS), 3, 3, dtype=terms.dtype)
     for place, pairs in enumerate(SUBSETS.values()):
         for decoder, encoder in pairs:
-            weights[place, PART_NAMES.index(decoder), PART_NAMES.index(encoder)] = 1
+            weights[place, STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)] = 1
     scores = torch.einsum("kde,debts->kbts", weights, terms)
-    return softmax_of_rows(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
+    return softmax_over(scores.double(), trace.source_mask[:, None, :].expand(scores.shape[1:]))
 
 
 def _example_of(judged: Corpus) -> int:
@@ -264,8 +265,8 @@ def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Floa
         "no_residual": rows[:2, :2].sum((0, 1)),
         "uniform": torch.zeros_like(total),
     }
-    full = softmax_of_rows(total, valid)
-    alone = [1 - total_variation(softmax_of_rows(named[name], valid), full) for name in ALONE]
+    full = softmax_over(total, valid)
+    alone = [1 - total_variation(softmax_over(named[name], valid), full) for name in ALONE]
     shares = [(term * total).sum(-1) for term in (rows[0, 0], rows[1, 1], total - named["no_residual"])]
     return torch.stack((torch.ones_like(alone[0]), total.square().sum(-1), *shares, *alone))
 
@@ -318,7 +319,7 @@ def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
     )
 
 
-PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(PART_NAMES, PART_NAMES))
+PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(STATE_PARTS, STATE_PARTS))
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*SHARES, *ALONE)  # of tokens

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums, alignment_terms
+from attnlib.decomposition import STATE_PARTS, SUBSETS, ShareSums, SubstitutionSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.attention import masked_softmax
@@ -201,7 +201,7 @@ def word_knowledge(
 
 OF_WORDS = ("token_accuracy", "translation", "word_accuracy", "best_over_mean")
 OF_ATTENTION = ("on_word", "on_end", "attention_accuracy", "agreement", "agreement_by_chance")
-PAIRS = tuple((decoder, encoder) for decoder in PART_NAMES for encoder in PART_NAMES)
+PAIRS = tuple((decoder, encoder) for decoder in STATE_PARTS for encoder in STATE_PARTS)
 REBUILT = {
     "temporal_only": SUBSETS["temporal_only"],
     "input_only": SUBSETS["input_only"],

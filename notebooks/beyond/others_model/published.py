@@ -145,7 +145,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     if settings.weights == "drawn":
         draw = torch.Generator().manual_seed(settings.seed)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
+            torch.default_generator.manual_seed(settings.seed)  # not those of accelerators
             weights = Chemist(24, 32, 48).state_dict()
         rows = [torch.randint(4, 24, (int(n),), generator=draw)
                 for n in torch.randint(6, 12, (settings.molecules,), generator=draw)]  # fmt: skip

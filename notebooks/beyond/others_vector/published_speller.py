@@ -120,7 +120,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     draw = torch.Generator().manual_seed(settings.seed)
     if settings.weights == "drawn":
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
+            torch.default_generator.manual_seed(settings.seed)  # not those of accelerators
             weights = Speller(16).state_dict()
         lengths = torch.randint(SHORTEST, 13, (settings.words,), generator=draw).tolist()
         rows = [torch.randint(3, len(LETTERS), (length,), generator=draw).tolist() for length in lengths]

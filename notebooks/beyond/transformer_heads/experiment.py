@@ -16,8 +16,8 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.results import head_rows, term_rows
-from attnlib.analysis.terms import NINE
 from attnlib.decomposition.components import Components
+from attnlib.decomposition.term_names import NINE
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
 from companion.results.config import BaseConfig, Field, OneOf, Positive

@@ -1,8 +1,13 @@
 """The report on a model of the reader's own, made of a Transformer of this book."""
 
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.passes import both_passes
@@ -11,6 +16,8 @@ from attnlib.analysis.samples import Sample, samples_of
 from attnlib.analysis.stream import Stream
 from attnlib.errors import check_known
 from attnlib.models.corpus import evaluation_batches
+from attnlib.models.transformer import Transformer
+from attnlib.trace import Trace
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.measure import measure
@@ -24,13 +31,40 @@ ROWS = ("heads", "terms", "states")
 METHOD = "least_squares"  # of the components
 
 
-@measure(version=1)
+@torch.no_grad()
+def lexical_probe(network: Transformer, trace: Trace) -> Float[Tensor, "batch target source"]:
+    """Return β: the probability of the correct word if all cross-attention sees one source position alone.
+
+    The encoder, and all that the decoder reads, is as in the pass (Snell et al. 2021, equation 4). It is zero
+    at padding.
+    """
+    encoded = network.begin(trace.source_tokens, trace.source_mask)
+    columns = []
+    for position in range(trace.source_mask.shape[1]):
+        alone = torch.zeros_like(trace.source_mask)  # (batch, source)
+        alone[:, position] = True
+        prefix = replace(encoded, source_mask=alone)
+        column = []
+        for words, correct in zip(trace.target_tokens.T, trace.target_outputs.T, strict=True):
+            logits, prefix = network.write(words, prefix)  # (batch, words)
+            column.append(logits.softmax(-1).gather(1, correct[:, None])[:, 0])
+        columns.append(torch.stack(column, dim=1))  # (batch, target)
+    probe = torch.stack(columns, dim=2)  # (batch, target, source)
+    return probe * trace.target_mask[:, :, None] * trace.source_mask[:, None]
+
+
+@measure(version=2)
 @torch.no_grad()
 def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
     """An analysis of all attentions on training sentences, of which it holds some out by itself."""
     task, network = load_task(recording.spec.resolved), network_of(recording, "trained")
     text = task.train.subset(range(min(samples, len(task.train))))
-    stream = Stream(lambda one: transformer_pass(network, one), lambda: evaluation_batches(text, batch_size))
+    stream = Stream(
+        lambda batch: transformer_pass(network, batch),
+        lambda: evaluation_batches(text, batch_size),
+        probe=partial(lexical_probe, network),
+        logits=attrgetter("logits"),
+    )
     judgement, shard = both_passes(stream, method=METHOD)
     fit, held_out = judgement.fit, not shard.hold_out.is_empty
     (shown,) = samples_of(stream, stream.trace(stream.first("judge", shard)), fit, most=1)
@@ -42,6 +76,7 @@ def measure_report(recording: Recording, *, samples: int, batch_size: int) -> di
         "fitted": fit.samples,
         "judged": judgement.samples,
         "held_out": held_out,
+        "learned": _plain(judgement.learned.result()),
         "example": _example(shown, words),
     }
 

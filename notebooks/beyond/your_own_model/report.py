@@ -32,11 +32,14 @@ def analysis_of(result: Result) -> tuple[AnalysisWithViews, list[str]]:
     }
     about = {
         "Model": f"the book's Transformer, {result.config['positions']} positions",
-        "Corpus": f"{result.config['task'].replace('_', ' ')}, sentences made by rule",
+        "Corpus": f"{result.config['task'].replace('_', ' ')}, synthetic sentences",
     }
     counted = {name: result.values[name] for name in ("fitted", "judged", "held_out")}
     sample = Sample(**sides, maps=maps)
-    analysis = AnalysisWithViews(**rows, **counted, method=METHOD, samples=(sample,), about=about)
+    learned = result.values["learned"]
+    analysis = AnalysisWithViews(
+        **rows, **counted, method=METHOD, samples=(sample,), about=about, learned=learned
+    )
     return analysis, words
 
 

@@ -164,9 +164,8 @@ def measure_classes(recording: Recording) -> dict:
             trace, answering = network(batch), classes[batch.source]
             asking = {"encoder_self": answering, "cross": _target_classes(answering, task.gold, batch)}
             for kind, own in sums.items():
-                attention = torch.stack([attention.attention for attention in trace.layers(kind)]).mean(
-                    (0, 2)
-                )
+                of_layers = [attention.weights for attention in trace.layers(kind)]
+                attention = torch.stack(of_layers).mean((0, 2))
                 counted = torch.ones_like(attention)
                 if kind == "encoder_self":
                     counted -= torch.eye(attention.shape[1])

@@ -79,7 +79,7 @@ def pass_of(*attended, **changes):
 def checked(**changes):
     """An attention with a bias by position, and with the weights that its scores make."""
     one = attended_of(**{"position_bias": normal(1, 2, 4, 5, seed=9)} | changes)
-    return replace(one, attention=softmax_of(one.scores))
+    return replace(one, weights=softmax_of(one.scores))
 
 
 def full():
@@ -121,7 +121,7 @@ def assert_same_pass(found, expected):
     for name in (*TOKENS, "target_outputs"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
     names = attrgetter("name", "query_site", "key_site")
-    states = attrgetter("query_inputs", "key_inputs", "position_bias", "attention")
+    states = attrgetter("query_inputs", "key_inputs", "position_bias", "weights")
     for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
         assert names(mine) == names(theirs)
         torch.testing.assert_close(states(mine), states(theirs), rtol=0, atol=0)

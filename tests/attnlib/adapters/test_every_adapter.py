@@ -50,7 +50,7 @@ def by_torch():
 
 
 def as_given(found):
-    return found, [one.attention for one in found.attentions]
+    return found, [one.weights for one in found.attentions]
 
 
 def rotated(**layout):
@@ -84,7 +84,7 @@ def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_m
         allowed = found.allowed(one)
         for head in range(one.heads):
             own, weights = found.softmax(one, head), theirs[:, head][allowed]
-            torch.testing.assert_close(one.attention[:, head][allowed], weights)
+            torch.testing.assert_close(one.weights[:, head][allowed], weights)
             torch.testing.assert_close(own[allowed], weights, rtol=0, atol=1e-5)
             assert not own[~allowed].any()
             terms = toys.terms_of(one, head, parts[one.query_site], parts[one.key_site])
@@ -204,8 +204,8 @@ def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
     adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
     found = adapter.trace(BATCH)
     for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
-        valid = expected.allowed(theirs)[:, None].expand_as(theirs.attention)
-        torch.testing.assert_close(mine.attention[valid], theirs.attention[valid])
+        valid = expected.allowed(theirs)[:, None].expand_as(theirs.weights)
+        torch.testing.assert_close(mine.weights[valid], theirs.weights[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
     beta = toys.adapter_of(ALIKE[name]).lexical_probe(expected)
     torch.testing.assert_close(adapter.lexical_probe(found), beta, rtol=1e-5, atol=1e-7)
@@ -233,8 +233,8 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
 
         found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attentions
     assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
-    assert torch.equal(found[0].attention, found[1].attention)
-    assert torch.equal(found[0].attention, found[2].attention)
+    assert torch.equal(found[0].weights, found[1].weights)
+    assert torch.equal(found[0].weights, found[2].weights)
 
 
 @pytest.mark.signatures

@@ -186,7 +186,7 @@ def test_seen_projections_leave_the_attention_that_they_were_seen_of_alone():
     zeros = torch.zeros_like(attended.query_map(attended.query_inputs).transpose(1, 2).flatten(2))
     zeros_of_keys = torch.zeros_like(attended.key_map(attended.key_inputs).transpose(1, 2).flatten(2))
     fresh = replace(attended)
-    known = fresh.knowing(zeros, zeros_of_keys)
+    known = fresh.with_projection_outputs(zeros, zeros_of_keys)
     assert torch.equal(fresh.queries, expected)
     assert not known.queries.any()
 
@@ -195,7 +195,7 @@ def test_seen_projections_are_not_carried_over_to_other_states():
     attended = toys.attended_of()
     rows = attended.query_map(attended.query_inputs).transpose(1, 2).flatten(2)
     keys = attended.key_map(attended.key_inputs).transpose(1, 2).flatten(2)
-    known = attended.knowing(rows, keys)
+    known = attended.with_projection_outputs(rows, keys)
     changed = replace(known, query_inputs=attended.query_inputs * 0)
     expected = replace(attended, query_inputs=attended.query_inputs * 0).queries
     assert torch.equal(changed.queries, expected)
@@ -222,7 +222,7 @@ def test_attention_that_is_returned_when_asked_for_is_asked_for(name):
         decoder_attention_mask=trace.target_mask.long(),
         output_attentions=True,
     ).cross_attentions[0]
-    caught = trace.attentions[0].attention
+    caught = trace.attentions[0].weights
     torch.testing.assert_close(
         caught[trace.target_mask[:, None].expand(caught.shape[:3])],
         expected[trace.target_mask[:, None].expand(caught.shape[:3])],

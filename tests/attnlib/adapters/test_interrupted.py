@@ -77,9 +77,9 @@ def test_no_hook_stays(model, error):
 
 
 def test_the_next_trace_is_as_before(model):
-    expected = model.trace(BATCH).attentions[0].attention
+    expected = model.trace(BATCH).attentions[0].weights
     model.model.first.core.error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         model.trace(BATCH)
     model.model.first.core.error = None
-    assert torch.equal(model.trace(BATCH).attentions[0].attention, expected)
+    assert torch.equal(model.trace(BATCH).attentions[0].weights, expected)

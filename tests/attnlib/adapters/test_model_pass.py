@@ -61,9 +61,9 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
 
 def test_what_stands_at_padding_does_not_matter():
     one = toys.checked()
-    attention = one.attention.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
+    attention = one.weights.masked_fill(~TARGET_MASK[:, None, :, None], torch.nan)
     inputs = one.key_inputs.masked_fill(~SOURCE_MASK[:, :, None], torch.nan)
-    toys.pass_of(replace(one, attention=attention, key_inputs=inputs)).check()
+    toys.pass_of(replace(one, weights=attention, key_inputs=inputs)).check()
 
 
 def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
@@ -73,7 +73,7 @@ def test_padding_moves_to_the_right_with_all_that_belongs_to_a_position():
     right = toys.pass_of(one, **more)
     in_front = partial(toys.padded_in_front, masks={"source": SOURCE_MASK, "target": TARGET_MASK})
     axes = {"query_inputs": {"target": 1}, "key_inputs": {"source": 1}}
-    axes |= {name: {"target": 2, "source": 3} for name in ("attention", "position_bias")}
+    axes |= {name: {"target": 2, "source": 3} for name in ("weights", "position_bias")}
     left = replace(one, **{name: in_front(getattr(one, name), **own) for name, own in axes.items()})
     sides = {n: in_front(getattr(right, n), **{n[:6]: 1}) for n in (*TOKENS, "target_outputs")}
     sides["ignored_source"] = in_front(right.ignored_source, source=1)
@@ -239,7 +239,7 @@ WRONG = {
 def of_head(one, head):
     maps = one.query_map.of_heads([head]), one.key_map.of_heads([head])
     bias = None if one.position_bias is None else one.position_bias[:, [head]]
-    return replace(one, maps=maps, attention=one.attention[:, [head]], position_bias=bias)
+    return replace(one, maps=maps, weights=one.weights[:, [head]], position_bias=bias)
 
 
 @pytest.mark.parametrize("name", ["by hand", "T5", "Bart", "Marian"])
@@ -268,7 +268,7 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
         sizes, allowed = squared_sizes(one), found.allowed(one)
         least = torch.finfo(dtype).tiny
         for head in range(one.heads):
-            own = one.attention[:, head].float()
+            own = one.weights[:, head].float()
             error = unit_errors(
                 own, one.scores[:, head], squares=sizes(head), allowed=allowed, unit=UNIT[dtype], least=least
             )
@@ -312,13 +312,13 @@ def test_squares_of_what_is_rounded():
 def test_one_wrong_weight_among_thousands_is_noticed():
     found = enlarged("by hand", torch.float32, 1)
     (one,) = found.attentions
-    attention, row = one.attention.clone(), (1, 0, 3)
+    attention, row = one.weights.clone(), (1, 0, 3)
     least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
     squares = squared_sizes(one)(0)[1, 3]
     attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
     said = r"head 0: attention .* by up to 12 times rounding .*, 0\.\d+ in the mean"
     with pytest.raises(BadInput, match=said):
-        replace(found, attentions=(replace(one, attention=attention),)).check()
+        replace(found, attentions=(replace(one, weights=attention),)).check()
 
 
 def test_what_is_wrong_a_little_everywhere_is_noticed():

@@ -49,9 +49,10 @@ def with_one(value, name):
 
 
 test_passes_that_are_refused = refused(
-    *((partial(with_one, value, name), f"cross.1: {name} hold NaN or infinity … (sample 0, position {at})")
-      for name, at in (("query_inputs", "1"), ("key_inputs", "1"),
-                       ("position_bias", "1 and 2"), ("attention", "1 and 2"))
+    *((partial(with_one, value, name), f"cross.1: {shown} hold NaN or infinity … (sample 0, position {at})")
+      for name, shown, at in (("query_inputs", "query_inputs", "1"), ("key_inputs", "key_inputs", "1"),
+                              ("position_bias", "position_bias", "1 and 2"),
+                              ("weights", "attention", "1 and 2"))
       for value in (NAN, torch.inf)),
     *((partial(attended, **{name: torch.ones(shape) for name, shape in own.items()}), said)
       for own, said in SHAPES["attended"]),
@@ -69,12 +70,12 @@ test_passes_that_are_refused = refused(
     # What the model does not compute with.
     *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
         {"scale": 0.501}, {"position_bias": None}, {"maps": (ONE.query_map, ONE.query_map)},
-        {"query_rotation": toys.rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
-    (lambda: rechecked(attention=ONE.scores.softmax(-1)),
+        {"query_rotation": toys.rotary(4, 4)}, {"weights": ONE.weights.flip(1)})),
+    (lambda: rechecked(weights=ONE.scores.softmax(-1)),
      "of a row's attention is at positions that are masked here; give the masks that the model was given"),
     (lambda: rechecked(causal=True), "of a row's attention is at positions that are masked here"),
-    (lambda: rechecked(attention=one_hot(ONE.attention)), "as with sparsemax or entmax, give no"),
-    (lambda: rechecked(attention=ONE.attention * 0.99),
+    (lambda: rechecked(weights=one_hot(ONE.weights)), "as with sparsemax or entmax, give no"),
+    (lambda: rechecked(weights=ONE.weights * 0.99),
      "head 0: the sum of a row of attention differs from one by 0.01"),
     *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
        f"{place}, head 0: {GAP}")

@@ -17,13 +17,13 @@ from attnlib.analysis import CorpusGaps, HoldOut, Shard, Stream, samples
 from attnlib.analysis.counted import counted_attention
 from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.learned import Learned
-from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.passes import fit_shard, judge_shard
 from attnlib.analysis.results import HEAD_COLUMNS
 from attnlib.analysis.samples import LONGEST
 from attnlib.analysis.stream import STAGES
+from attnlib.commands.analyse import choose_threads
 from attnlib.errors import CorruptFile
 from attnlib.report import analyse, compare
-from attnlib.report.command import choose_threads
 from attnlib.report.findings import notes
 from attnlib.report.page import page
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
@@ -149,10 +149,10 @@ def read(keep, stream, part=WHOLE, order=None):
     """Both readings of all parts of a corpus, kept; the second in another order than the first."""
     parts = part.all_shards()
     for shard in order or range(part.of):
-        fit_part(stream, parts[shard], method="means", keep=keep)
+        fit_shard(stream, parts[shard], method="means", keep=keep)
     fit = merged_fit(keep, part)
     for shard in reversed(order or range(part.of)):
-        judge_part(stream, fit, parts[shard], keep=keep)
+        judge_shard(stream, fit, parts[shard], keep=keep)
     return fit, keep.merged("judge", part, lambda: JudgedSums(fit))
 
 
@@ -177,7 +177,7 @@ def test_attentions_that_nothing_checked_are_named(tmp_path):
     """Those without the model's own attention, in any batch of either reading; through files as well."""
 
     def with_attention(one, own):
-        return replace(own, attention=torch.stack([one.softmax(own, head) for head in range(HEADS)], 1))
+        return replace(own, weights=torch.stack([one.softmax(own, head) for head in range(HEADS)], 1))
 
     def checked(number, but=None):
         one = TOY(number)
@@ -230,7 +230,7 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     with pytest.raises(SystemExit):
         read(keep_of(tmp_path), stream_of(killed_at=7))
     seen, told = [], []
-    fit_part(
+    fit_shard(
         stream_of(seen=seen), method="means", keep=keep_of(tmp_path), progress=lambda *one: told.append(one)
     )
     assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
@@ -262,9 +262,9 @@ def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batc
 def test_shards_that_are_missing_are_listed(tmp_path):
     keep, parts = keep_of(tmp_path), Shard(0, 4).all_shards()
     for _ in range(2):
-        assert fit_part(stream_of(), parts[1], heads=[1], method="means", keep=keep).heads == (1,)
+        assert fit_shard(stream_of(), parts[1], heads=[1], method="means", keep=keep).heads == (1,)
     with pytest.raises(SystemExit):
-        fit_part(stream_of(killed_at=3), parts[0], method="means", keep=keep)  # begun is not finished
+        fit_shard(stream_of(killed_at=3), parts[0], method="means", keep=keep)  # begun is not finished
     assert keep.unfinished("fit", parts[0]) == [0, 2, 3]
     assert_refused(lambda: merged_fit(keep, parts[0]), "shards 0, 2, 3 of 4 have no finished fit")
 
@@ -275,8 +275,8 @@ def test_shards_that_are_missing_are_listed(tmp_path):
 def test_another_analysis_in_the_same_folder_is_refused(finished):
     """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
     keep = keep_of(finished, target="b.txt")
-    for use in (partial(read, stream=stream_of()), partial(merged_fit, part=WHOLE)):
-        assert_refused(partial(use, keep), "part of another analysis (target is None there, b.txt here)")
+    for use in (partial(read, stream=stream_of()), partial(merged_fit, shard=WHOLE)):
+        assert_refused(partial(use, keep), "has sums of another analysis (target is None there, b.txt here)")
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -295,7 +295,7 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     before = path.read_bytes()
     damage(path)
     assert path.read_bytes() != before
-    said = f"{stage}-0-of-1/sums.safetensors is not what … make this part"
+    said = f"{stage}-0-of-1/sums.safetensors is not what … run this shard"
     assert_refused(lambda: read(keep, stream_of()), said, CorruptFile)
 
 

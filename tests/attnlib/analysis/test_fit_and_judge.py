@@ -16,9 +16,8 @@ from attnlib.analysis import Stream, from_stream
 from attnlib.analysis.counted import counted_attention, whole_samples
 from attnlib.analysis.judge import sample_keys
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
-from attnlib.analysis.terms import NINE, POSITION_BIAS, REBUILT, part_of, subsets
-from attnlib.analysis.terms import PARTS as ALL_PARTS
-from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums
+from attnlib.decomposition import STATE_PARTS, SUBSETS, Components, ShareSums, SubstitutionSums
+from attnlib.decomposition.term_names import NINE, POSITION_BIAS, REBUILT, TERM_GROUPS, group_of, subsets
 from attnlib.decomposition.term_sums import TermSums
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.probes.agreement import agreement, chance_agreement
@@ -70,7 +69,7 @@ def test_nine_terms_are_summed_as_the_decomposition_sums_them(batch):
     rebuilt = SubstitutionSums().update(terms.unflatten(0, (3, 3)), *masks).result()
     plain = ("uniform", "temporal_only", "input_only", "no_residual")
     names = {name: name.replace("_", " ") for name in plain}
-    names |= {f"without_{d}_{e}": f"without {d}·{e}" for d in PART_NAMES for e in PART_NAMES}
+    names |= {f"without_{d}_{e}": f"without {d}·{e}" for d in STATE_PARTS for e in STATE_PARTS}
     assert names.keys() == SUBSETS.keys()
     assert found.similarity.keys() == found.agreement.keys() == set(names.values())
     for theirs, mine in names.items():
@@ -296,7 +295,7 @@ def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
 # Intervals of corpora whose shares are known.
 
 WORDS, WIDTH, LONGEST = 80, 6, 9
-PARTS = ("temporal", "input", "mixed", "residual")
+GROUPS_OF_STATES = ("temporal", "input", "mixed", "residual")
 
 
 class Known:
@@ -362,12 +361,12 @@ class Known:
             terms = torch.einsum("ibsw,jbtw->ijbst", *mapped) * allowed
             counts = allowed.sum(-1, keepdim=True).clamp(min=1)
             terms = (terms - terms.sum(-1, keepdim=True) / counts) * allowed
-            names = ("constant", *PARTS[:2], "residual")
+            names = ("constant", *GROUPS_OF_STATES[:2], "residual")
             explains = (terms * terms.sum((0, 1))).sum((2, 3, 4))
             for i, mine in enumerate(names):
                 for j, other in enumerate(names):
-                    explained[part_of(f"{mine}·{other}")] += float(explains[i, j])
-        return {part: explained[part] / sum(explained.values()) for part in PARTS}
+                    explained[group_of(f"{mine}·{other}")] += float(explains[i, j])
+        return {part: explained[part] / sum(explained.values()) for part in GROUPS_OF_STATES}
 
 
 known = cache(Known)
@@ -558,11 +557,11 @@ def test_blocks_add_up_to_what_the_rows_say(first):
     for row in first.heads:
         *sums, rows = first.blocks[f"{row['kind']}.{row['layer']}", row["head"]].sum(0).tolist()
         assert rows == row["rows"]
-        explained = sums[: len(ALL_PARTS)]
+        explained = sums[: len(TERM_GROUPS)]
         for measure, own in zip(MEASURES, sums, strict=True):
             whole = rows if measure.endswith("rebuilds") else sum(explained)
             assert own / whole == pytest.approx(row[measure])
-    assert len(MEASURES) == len(ALL_PARTS) + len(PART_NAMES) + len(REBUILT)
+    assert len(MEASURES) == len(TERM_GROUPS) + len(STATE_PARTS) + len(REBUILT)
 
 
 def test_blocks_of_an_earlier_version_are_refused(first):

@@ -20,9 +20,9 @@ from attnlib.analysis.interventions import (
     spearman,
 )
 from attnlib.analysis.judge import JudgedSums
-from attnlib.analysis.terms import NINE
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
 from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.term_names import NINE
 from attnlib.errors import BadInput
 from attnlib.linear_map import LinearMap
 from attnlib.report import PartialSums, analyse, read_report, write_report
@@ -295,7 +295,7 @@ def test_rank_correlations_are_over_heads_part_by_part():
     terms, found = [], []
     for head, (share, effect) in enumerate(zip(shares, moved, strict=True)):
         terms += term_rows({"temporal·temporal": share, "input·input": 1 - share}, head)
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             values = ("cross", 0, head, "exchange", "keys", part, effect, 5)
             found.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
     rows = calibration_rows(terms, found, even=[Head("cross.0", 3)])

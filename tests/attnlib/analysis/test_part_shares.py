@@ -3,16 +3,19 @@
 import math
 
 import pytest
+import torch
 
 from attnlib.analysis import Stream
 from attnlib.analysis.part_shares import FACTOR_SIDES, PART_COLUMNS, READINGS, readings_of, weights_of
 from attnlib.analysis.results import TERM_COLUMNS
-from attnlib.analysis.terms import CONSTANT, NINE, POSITION_BIAS
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
+from attnlib.decomposition.by_part import PART_AXES, ByPart
+from attnlib.decomposition.shares import Shares
+from attnlib.decomposition.term_names import CONSTANT, NINE, POSITION_BIAS
 from attnlib.report import analyse
 from tests.attnlib.analysis.builders import ALL, Toy
 
-TWELVE = (*(f"{CONSTANT}·{key}" for key in PART_NAMES), *NINE, POSITION_BIAS)
+TWELVE = (*(f"{CONSTANT}·{key}" for key in STATE_PARTS), *NINE, POSITION_BIAS)
 
 
 @pytest.fixture(scope="module", params=["means", "least_squares"])
@@ -23,14 +26,14 @@ def analysis(request):
 @pytest.mark.parametrize("names", [NINE, TWELVE], ids=["nine", "with a constant"])
 def test_split_weights_give_away_each_term_once(names):
     given = dict.fromkeys(names, 0.0)
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         for term, weight in weights_of(names, part, "split").items():
             given[term] += weight
     assert given.pop(POSITION_BIAS, 0.0) == 0.0
     assert set(given.values()) == {1.0}
 
 
-@pytest.mark.parametrize("part", PART_NAMES)
+@pytest.mark.parametrize("part", STATE_PARTS)
 def test_both_sides_split_weights_add_up_to_those_of_the_part(part):
     both = dict.fromkeys(TWELVE, 0.0) | weights_of(TWELVE, part, "split")
     added = dict.fromkeys(TWELVE, 0.0)
@@ -56,6 +59,21 @@ def test_hand_worked_readings_of_a_head():
     assert [found[column] for column in columns] == [0, 0.25, 0.5, 0, 0.5]
 
 
+@pytest.mark.parametrize("part", STATE_PARTS)
+def test_readings_of_nine_terms_are_the_shares_of_parts(part):
+    matrix = torch.randn(3, 3, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    table = ByPart.of(matrix, axes=PART_AXES)
+    of_parts = Shares(table, table, entries=8, rows=2, rows_left_out=0).of_parts()
+    covariance = dict(zip(NINE, matrix.flatten().tolist(), strict=True))
+    readings = readings_of(covariance, covariance, part)
+    assert readings["own_share"] == pytest.approx(of_parts.own[part])
+    assert readings["split_share"] == pytest.approx(of_parts.split[part])
+    assert readings["any_term_share"] == pytest.approx(of_parts.any_term[part])
+    assert readings["query_share"] == pytest.approx(of_parts.decoder[part])
+    assert readings["keys_share"] == pytest.approx(of_parts.encoder[part])
+    assert readings["mean_absolute_share"] == pytest.approx(of_parts.mean_absolute[part])
+
+
 def test_parts_and_the_bias_sum_to_one(analysis):
     parts = analysis.tables.parts()
     bias = analysis.tables.heads()["position_bias_share"]
@@ -70,7 +88,7 @@ def test_the_columns_of_heads_are_own_and_any_term_shares(analysis):
         assert row["temporal_share"] == pytest.approx(of_head["own_share"]["temporal"])
         assert row["input_share"] == pytest.approx(of_head["own_share"]["input"])
         assert row["residual_share"] == pytest.approx(of_head["any_term_share"]["residual"])
-        for part in PART_NAMES:
+        for part in STATE_PARTS:
             assert row[f"{part}_split_share"] == pytest.approx(of_head["split_share"][part])
             assert row[f"{part}_split_low"] <= row[f"{part}_split_high"]
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 
 from attnlib import Parts, alignment_terms, shares
-from attnlib.decomposition import PART_NAMES, AlignmentTerms, ByPart, ShareSums
+from attnlib.decomposition import STATE_PARTS, AlignmentTerms, ByPart, ShareSums
 from attnlib.decomposition.by_part import PART_AXES
 from attnlib.decomposition.shares import Shares, covariance_shares_by_sample
 from attnlib.errors import BadInput, UnknownName
@@ -214,8 +214,8 @@ def test_pooling_one_part_is_refused():
 
 def test_sums_of_pooled_parts_merge_with_their_like_alone():
     terms = small_terms()
-    halves = [ShareSums(PART_NAMES[1:]).update(terms[:, :, half]) for half in (slice(1), slice(1, 2))]
-    whole = ShareSums(PART_NAMES[1:]).update(terms).result()
+    halves = [ShareSums(STATE_PARTS[1:]).update(terms[:, :, half]) for half in (slice(1), slice(1, 2))]
+    whole = ShareSums(STATE_PARTS[1:]).update(terms).result()
     assert torch.allclose((halves[0] + halves[1]).result().covariance, whole.covariance)
     with pytest.raises(BadInput, match="pool"):
         halves[0].merge(ShareSums())

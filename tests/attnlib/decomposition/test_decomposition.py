@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from attnlib import Components, Parts, alignment_terms, shares, substitution, typicality
-from attnlib.decomposition import PART_NAMES, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
+from attnlib.decomposition import STATE_PARTS, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
 from attnlib.decomposition.rows import valid_rows
 from attnlib.decomposition.shares import covariance_shares_by_sample
 from attnlib.decomposition.substitution import ALL_PAIRS, similarity_by_sample
@@ -459,7 +459,7 @@ def test_hand_worked_terms_are_decoder_by_encoder():
     values = torch.tensor([[1.0, 2, 3], [10, 20, 40]])[:, :, None, None, None]
     terms = alignment_terms(*(Parts(*parts, mask=place) for parts in values))
     assert terms[:, :, 0, 0, 0].tolist() == [[10, 20, 40], [20, 40, 80], [30, 60, 120]]
-    assert PART_NAMES == ("temporal", "input", "residual")
+    assert STATE_PARTS == ("temporal", "input", "residual")
 
 
 @pytest.mark.signatures
@@ -590,7 +590,7 @@ def test_hand_worked_agreement(rows, agreement):
 
 @given(batches)
 def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
-    subsets = {"decoder residual": [("residual", part) for part in PART_NAMES], "all": ALL_PAIRS, "none": []}
+    subsets = {"decoder residual": [("residual", part) for part in STATE_PARTS], "all": ALL_PAIRS, "none": []}
     results = SubstitutionSums(subsets).update(*batch).result()
     similarity, agreement, uniform = [], [], []
     for row in rows_of(*batch):

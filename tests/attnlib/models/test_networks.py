@@ -433,7 +433,7 @@ def test_one_attention_by_hand():
     seen = torch.tensor([[[True, True, False]]])
     output, attended = attention(queries, attention.keys_and_values(keys), seen, key_inputs=keys)
     expected = torch.tensor([[[0.5, 0.5, 0], [0.25, 0.75, 0]], [[0.25, 0.75, 0], [0.5, 0.5, 0]]])
-    torch.testing.assert_close(attended.attention, expected[None])
+    torch.testing.assert_close(attended.weights, expected[None])
     torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
 
 
@@ -465,14 +465,14 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
         attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
         for number in range(recorded.heads):
             head = recorded.head(number)
-            allowed = key_mask[:, None].repeat(1, head.attention.shape[2], 1)
+            allowed = key_mask[:, None].repeat(1, head.weights.shape[2], 1)
             allowed = allowed.tril() if kind == "decoder_self" else allowed
             rows = slice(number * nets.SMALL.head_width, (number + 1) * nets.SMALL.head_width)
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
             queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            for found, own in ((head.attention[:, 0], identity), (head.context[:, 0], values)):
+            for found, own in ((head.weights[:, 0], identity), (head.context[:, 0], values)):
                 expected = scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
                 torch.testing.assert_close(found, expected)
             torch.testing.assert_close(head.values[:, 0], values)
@@ -489,7 +489,8 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
 def test_a_head_of_a_trace_is_that_head_of_its_attention(kind):
     trace = nets.transformer()(BATCH)
     head, recorded = trace.head(kind, 1, 2), trace.layers(kind)[1]
-    for name in ("scores", "attention", "context", "values"):
+    assert torch.equal(head.attention, recorded.weights[:, 2])
+    for name in ("scores", "context", "values"):
         assert torch.equal(getattr(head, name), getattr(recorded, name)[:, 2]), name
     assert torch.equal(head.attentions[0].queries[:, 0], recorded.queries[:, 2])
     assert head.source_tokens is trace.source_tokens

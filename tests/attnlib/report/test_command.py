@@ -557,7 +557,7 @@ def test_saved_traces(tmp_path, changed):
     )
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
     flip(traces / changed)
-    refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
+    refused(["--traces", traces, "--out", out], "has sums of another analysis (traces is")
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])

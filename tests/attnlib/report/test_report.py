@@ -22,7 +22,7 @@ from attnlib import zoo
 from attnlib.adapters.modules import weights_digest
 from attnlib.analysis import Analysis, CorpusGaps, Stream
 from attnlib.analysis.samples import ENTRIES, Sample
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
 from attnlib.errors import CorruptFile
 from attnlib.report import analyse, compare, read_report, report, write_report
 from attnlib.report.as_text import SENTENCE, number, sentence, visible
@@ -434,8 +434,8 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     (axes,) = analysis.plot.terms(0, 1).axes
     own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
     assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *PART_NAMES]
-    assert [label.get_text() for label in axes.get_xticklabels()] == list(PART_NAMES)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *STATE_PARTS]
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(STATE_PARTS)
     assert "position bias" in axes.get_title()
     assert "evenly" not in axes.get_title()
     even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]

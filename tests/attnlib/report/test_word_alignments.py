@@ -70,7 +70,7 @@ def links_by_loops(checkpoint, source, target, *, layer, head, step):
     """Argmax of a head over words that are counted off piece by piece; ``step`` is 0 to write, 1 to read."""
     ids = [checkpoint.tokenizer(text)["input_ids"] for text in (source, target)]
     trace = checkpoint.adapter().trace(TokenBatch.of_rows([ids[0]], [ids[1]]))
-    weights = trace.layers("cross")[layer].attention[0, head].tolist()
+    weights = trace.layers("cross")[layer].weights[0, head].tolist()
     of_piece = []
     for text, row in zip((source, target), ids, strict=True):
         numbers, n_letters = [], 0

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from attnlib.commands.analyse import analyse_command
 from attnlib.options import AnalyseOptions
-from attnlib.report.command import analyse_command
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book.book_builders import ROOT, killed, output_of
 from tests.companion.book.slurm import ON_SLURM, SOON, with_one_killed
@@ -110,7 +110,7 @@ def test_any_name_is_a_name_after_a_kill_the_same_command_goes_on_and_what_chang
     jobs, said = snakemake(tmp_path, *config, code=1)
     assert jobs == ALL
     said = " ".join(said.split())
-    assert "is a part of another analysis (traces is" in said
+    assert "has sums of another analysis (traces is" in said
     assert "delete report/parts to begin anew" in said
     assert not list(tmp_path.rglob("ran"))
 

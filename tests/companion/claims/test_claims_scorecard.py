@@ -1,12 +1,15 @@
 """The scorecard: every claim on it, escaped, linked, and built without a warning."""
 
+import csv
+import io
 import re
 from pathlib import Path
 
 import pytest
 
+from attnlib.errors import BadInput
 from companion.claims.model import Entry, load_papers
-from companion.claims.scorecard import answers, scorecard_markdown, status
+from companion.claims.scorecard import answers, overview, scorecard_csv, scorecard_markdown, status
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry
@@ -41,19 +44,47 @@ def page(root):
 
 
 @pytest.mark.parametrize(("name", "parts"), ROWS.items())
-def test_a_claim_stands_with_its_number_verdict_and_figure(page, name, parts):
-    (row,) = (line for line in page.splitlines() if f'id="claim-{name}"' in line)
-    assert [part for part in parts if part not in row] == []
+def test_a_claim_is_listed_with_its_number_outcome_and_chapter(page, name, parts):
+    (row,) = (part for part in page.split('<details class="claim-row"') if f'id="claim-{name}"' in part)
+    assert [part for part in parts if part not in " ".join(row.split("\n"))] == []
 
 
-def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(page):
-    section = page.partition("### What would change our mind\n")[2].partition("Every number that")[0]
-    assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
-    lines = [line for line in page.splitlines() if "paper\\>:" in line or "numbers of Table 2" in line]
-    counts = [[int(cell) for cell in re.findall(r"\| (\d+)(?= \|)", line)] for line in lines]
-    assert [sum(row) for row in counts] == [2, 11, 2]  # about data, about networks, and every number
-    told = "| 1 of the 2 numbers that it prints have one of ours, 1 of these distinct; those about networks |"
-    assert told in page
+def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
+    first, *_ = (
+        line
+        for line in page.splitlines()
+        if line.startswith("| A <paper>".replace("<", "\\<").replace(">", "\\>"))
+    )
+    assert '<a href="#claim-plain">More than five, in short.</a>' in first
+    assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
+
+
+def test_what_would_change_our_mind_counts_for_no_source(root):
+    sources = overview(load_papers(root / "claims"), verify(root))
+    assert [(source.name, len(source.rows)) for source in sources] == [
+        ("A <paper>", 13),
+        ("What would change our mind", 1),
+    ]
+
+
+def test_a_dot_is_drawn_for_every_statement(page):
+    dots = page.partition('<div class="dot-matrix"')[2].partition("```")[0]
+    assert dots.count("<i class=") == 14
+
+
+def test_the_csv_has_a_line_for_each_claim_and_profile(root):
+    lines = list(csv.DictReader(io.StringIO(scorecard_csv(root, verify(root)))))
+    assert len(lines) == 2 * 14
+    plain = next(line for line in lines if (line["claim"], line["profile"]) == ("plain", "quick"))
+    assert (plain["kind"], plain["verdict"], plain["chapter"]) == ("said", "undecided", "attend/toy")
+    assert plain["numbers"] == "x: 9.000 [4.000, 10.0], n = 3"
+
+
+def test_a_central_claim_is_one_of_the_file(root):
+    path = root / "claims" / "p.yaml"
+    path.write_text(path.read_text().replace("central: {plain:", "central: {plane:"))
+    with pytest.raises(BadInput, match="did you mean 'plain'"):
+        load_papers(root / "claims")
 
 
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
@@ -67,15 +98,15 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
 
 @pytest.mark.slow
 def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
-    linked = set(re.findall(r"\]\(/((?:\w+/)?\w+)\)", page))
+    linked = {*re.findall(r"\]\(/((?:\w+/)?\w+)\)", page), "attend/toy"}
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
     put(root / "source", {f"{name}.md": text for name, text in contents.items()})
     html = built(root / "source", "-W", "--keep-going")
     toy = (html / "toy.html").read_text(encoding="utf-8")
     assert 'href="attend/toy.html"' in toy
-    assert '<span class="verdict undecided">undecided</span>' in toy
-    assert toy.count('<td><p><span id="claim-') == page.count('<span id="claim-') > 5  # each in a row
+    assert '<span class="source-badge undecided said">paper ?</span> too few runs to tell' in toy
+    assert toy.count('<dl id="claim-') == page.count('<dl id="claim-') == 14
     assert "a *b* _c_ `d` [e](f) {g} &lt;h&gt; $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp;amp; " in toy
     assert "<h>" not in toy
 

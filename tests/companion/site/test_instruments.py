@@ -592,57 +592,106 @@ def test_both_matrices_are_side_by_side_where_there_is_room(shown, width):
     assert one["width"] == pytest.approx(other["width"], abs=1)
 
 
-def test_claims_are_filtered_by_verdict_kind_and_paper(opened, tmp_path):
-    """The scorecard as it is today, without the theme."""
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "instruments").symlink_to(SCRIPTS)
+@pytest.fixture(scope="module")
+def scorecard(tmp_path_factory):
+    """The scorecard as it is today, without the theme: its path, and the verdicts on what it lists."""
+    folder = tmp_path_factory.mktemp("scorecard")
+    (folder / "_static").mkdir()
+    (folder / "_static" / "instruments").symlink_to(SCRIPTS)
     rows = verify(ROOT)
     settings = {"report_level": 5, "stylesheet_path": ""}
     markdown = scorecard_markdown(ROOT, rows).partition("---\n\n")[2]  # without what is for the theme
     text = publish_string(markdown, parser=Parser(), writer_name="html5", settings_overrides=settings)
     style = (ROOT / "book" / "_static" / "attnlib.css").read_bytes()
     text = text.replace(b"<table>", b'<table class="table">').replace(b"<body", b'<body class="bd-article"')
-    path = tmp_path / "scorecard.html"
+    path = folder / "scorecard.html"
     path.write_bytes(text.replace(b"</head>", b"<style>" + style + b"</style></head>"))
-    claims = [row for row in rows if row.profile == "paper" and not row.claim.number]
+    return path, [row for row in rows if row.profile == "paper" and not row.claim.number]
+
+
+def claims_shown(page):
+    """Ids of the claims that are not filtered out."""
+    rows = page.locator("details.claim-row:not([hidden]) > dl")
+    return sorted(rows.evaluate_all("all => all.map(own => own.id)"))
+
+
+def ids_of(rows):
+    return sorted(f"claim-{row.claim.id}" for row in rows)
+
+
+def test_every_claim_is_on_the_scorecard_folded(opened, scorecard):
+    path, rows = scorecard
     page = opened(path)
-    own, shown = page.locator("#scorecard-filter"), page.locator("tr:has([id^='claim-']):visible")
-    menus = own.locator("select")
+    assert claims_shown(page) == ids_of(rows)
+    assert page.locator("details.claim-row:visible").count() == 0
 
-    def left(of):
-        return sorted(f"claim-{row.claim.id}" for row in claims if of(row))
 
-    def ids():
-        return sorted(shown.locator("[id^='claim-']").evaluate_all("all => all.map(own => own.id)"))
+def test_claims_are_filtered_by_what_came_out_and_kind(opened, scorecard):
+    path, rows = scorecard
+    page = opened(path)
+    page.get_by_label("What came out").select_option("too few runs to tell")
+    undecided = [row for row in rows if row.verdict is Verdict.UNDECIDED]
+    assert claims_shown(page) == ids_of(undecided)
+    page.get_by_label("Kind").select_option("falsifier")
+    falsifiers = [row for row in undecided if row.claim.kind == "falsifier"]
+    assert claims_shown(page) == ids_of(falsifiers)
+    assert numbers(page.locator("#scorecard-filter .said").inner_text()) == [len(falsifiers), len(rows)]
 
-    assert ids() == left(lambda _: True)
-    menus.nth(0).select_option("undecided")
-    assert ids() == left(lambda row: row.verdict is Verdict.UNDECIDED)
-    menus.nth(1).select_option("falsifier")
-    found = left(lambda row: row.verdict is Verdict.UNDECIDED and row.claim.kind == "falsifier")
-    assert ids() == found
-    assert numbers(own.locator(".said").inner_text()) == [len(found), len(claims)]
-    heads = page.locator("h3:visible").all_inner_texts()
-    assert {*heads} == {"What would change our mind"}  # headings without rows go
-    menus.nth(0).select_option("")
-    menus.nth(1).select_option("said")
-    menus.nth(2).select_option(index=1)
-    assert ids() == left(lambda row: (row.claim.paper, row.claim.origin) == (claims[0].claim.paper, "said"))
-    assert page.locator("h2:visible").count() == 1
-    page.wait_for_function("location.hash.includes('kind=said')")
-    hidden = next(claim for claim in left(lambda _: True) if claim not in ids())
-    page.evaluate(f"location.hash = '{hidden}'")  # as a link does
-    page.wait_for_function(f"!document.getElementById('{hidden}').closest('tr').hidden")
-    page.goto(f"{path.as_uri()}#scorecard-filter?verdict=not+reproduced")
+
+def test_claims_are_filtered_by_chapter(opened, scorecard):
+    path, rows = scorecard
+    page = opened(path)
+    page.get_by_label("Chapter").select_option("Copying permutations")
+    assert claims_shown(page) == ids_of(row for row in rows if row.claim.experiment == "permutation_copying")
+
+
+def test_a_search_finds_the_words_of_a_claim(opened, scorecard):
+    path, _ = scorecard
+    page = opened(path)
+    page.get_by_label("Search").fill("self-attention symmetric")
+    found = claims_shown(page)
+    assert "claim-self-attention-is-symmetric" in found
+    assert len(found) < 30
+    page.wait_for_function("location.hash.includes('search=self-attention')")
+
+
+def test_one_claim_is_open_at_a_time(opened, scorecard):
+    path, _ = scorecard
+    page = opened(path)
+    page.locator("details.all-claims > summary").click()
+    rows = page.locator("details.claim-row > summary")
+    rows.nth(0).click()
+    rows.nth(1).click()
+    assert page.locator("details.claim-row[open]").count() == 1
+
+
+def test_a_link_opens_the_claim_that_it_leads_to_though_it_is_filtered_out(opened, scorecard):
+    path, _ = scorecard
+    page = opened(path)
+    page.get_by_label("What came out").select_option("too few runs to tell")
+    page.evaluate("location.hash = 'claim-self-attention-is-symmetric'")
+    page.wait_for_function(
+        "document.getElementById('claim-self-attention-is-symmetric').closest('details').open"
+    )
+    assert page.locator("#claim-self-attention-is-symmetric").is_visible()
+
+
+def test_a_shared_address_filters(opened, scorecard):
+    path, rows = scorecard
+    page = opened(path)
+    page.goto(f"{path.as_uri()}#scorecard-filter?outcome=does+not+hold+here")
     page.reload()
-    assert ids() == left(lambda row: row.verdict is Verdict.NOT_REPRODUCED)
+    inferred = [row for row in rows if row.claim.kind == "statement" and row.claim.origin == "inferred"]
+    assert claims_shown(page) == ids_of(row for row in inferred if row.verdict is Verdict.NOT_REPRODUCED)
+
+
+def test_the_scorecard_fits_a_telephone(opened, scorecard):
+    path, _ = scorecard
+    page = opened(path)
     page.set_viewport_size({"width": 390, "height": 900})
-    assert page.evaluate(STICKING_OUT) <= 0
-    counts = page.locator("table:has(thead .verdict)")
-    heights = counts.locator("thead .verdict").evaluate_all("all => all.map(own => own.offsetHeight)")
-    assert max(heights) < 40  # no towers of letters
-    assert counts.locator("tbody td").first.bounding_box()["width"] > 300
-    badge = shown.first.locator("td").nth(2).locator(".verdict").first.bounding_box()
+    page.locator("details.all-claims > summary").click()
+    page.locator("details.claim-row > summary").first.click()
+    badge = page.locator("details.claim-row .source-badge").first.bounding_box()
     assert badge["x"] + badge["width"] < 390
 
 

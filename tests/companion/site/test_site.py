@@ -150,6 +150,63 @@ def test_a_word_of_the_glossary_shows_its_meaning(visit):
         assert meaning in shown.replace("\\", "")
 
 
+BADGE = "button.source-badge"
+OPEN = ".claim-note:popover-open"
+
+
+def test_a_badge_opens_its_note_by_keyboard_and_escape_closes_it(visit):
+    with visit("attend/temporal_share.html") as visited:
+        visited.page.locator(BADGE).first.focus()
+        visited.page.keyboard.press("Enter")
+        assert "Inferred from the paper" in visited.page.locator(OPEN).inner_text()
+        visited.page.keyboard.press("Escape")
+        assert visited.page.locator(OPEN).count() == 0
+
+
+def test_a_tap_opens_the_note_of_a_badge_within_the_window(chromium, address):
+    context = chromium.new_context(viewport={"width": 390, "height": 800}, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{address}attend/temporal_share.html")
+    page.locator(BADGE).first.tap()
+    box = page.locator(OPEN).bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    context.close()
+
+
+def test_the_note_of_a_badge_opens_without_scripts(chromium, address):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}attend/temporal_share.html")
+    page.locator(BADGE).first.click()
+    assert page.locator(".claim-note").first.is_visible()
+    context.close()
+
+
+def test_a_pointer_that_rests_on_a_badge_opens_its_note(visit):
+    with visit("attend/temporal_share.html") as visited:
+        visited.page.locator(BADGE).first.hover()
+        visited.page.wait_for_selector(OPEN)
+        visited.page.mouse.move(5, 5)
+        visited.page.wait_for_selector(OPEN, state="hidden")
+
+
+def test_on_paper_the_notes_of_badges_are_below_the_page(visit):
+    with visit("attend/temporal_share.html") as visited:
+        visited.page.emulate_media(media="print")
+        assert visited.page.locator(".claim-note.of-source").first.is_visible()
+        assert not visited.page.locator(".claim-note.of-ours").first.is_visible()
+
+
+def test_the_list_of_pages_shows_where_one_is(visit, address):
+    with visit("index.html") as visited:
+        for path in ("attend/temporal_share.html", "learn/agreement.html"):
+            visited.page.goto(address + path)
+            visited.page.wait_for_timeout(200)
+            current = visited.page.locator(".bd-sidebar-primary li.current.active > a").first.bounding_box()
+            assert 0 <= current["y"] <= 880, path
+
+
 def test_every_image_is_there_says_what_it_shows_and_keeps_a_white_ground_in_the_dark(seen, pages):
     for path in pages:
         for image in seen["dark", path]["images"]:

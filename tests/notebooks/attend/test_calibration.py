@@ -8,7 +8,7 @@ import torch
 
 from attnlib.analysis.interventions import ATTRIBUTIONS, WAYS, Donors
 from attnlib.analysis.part_shares import FACTOR_SIDES
-from attnlib.decomposition import PART_NAMES
+from attnlib.decomposition import STATE_PARTS
 from companion.runs.evaluate import traces
 from notebooks.attend.calibration import experiment
 from notebooks.attend.calibration.experiment import (
@@ -115,11 +115,11 @@ def test_temporal_parts_have_the_same_donors_either_way(measured):
 
 def test_split_shares_of_the_three_parts_sum_to_one(measured):
     shares = measured["attributions"]["both"]
-    assert sum(shares[part]["split"] for part in PART_NAMES) == pytest.approx(1)
+    assert sum(shares[part]["split"] for part in STATE_PARTS) == pytest.approx(1)
 
 
 def test_the_split_share_of_one_side_is_half_of_its_any_term_share(measured):
-    for part in PART_NAMES:
+    for part in STATE_PARTS:
         keys = measured["attributions"]["keys"][part]
         assert keys["split"] == pytest.approx(keys["any_term"] / 2)
 
@@ -139,9 +139,9 @@ def calibration(shares, moved, accuracy=1.0):
     """
     attributions = {
         part: {name: shares.get(name, (0, 0, 0))[place] for name in ATTRIBUTIONS}
-        for place, part in enumerate(PART_NAMES)
+        for place, part in enumerate(STATE_PARTS)
     }
-    effects = {part: dict.fromkeys(OUTCOMES, moved[place]) for place, part in enumerate(PART_NAMES)}
+    effects = {part: dict.fromkeys(OUTCOMES, moved[place]) for place, part in enumerate(STATE_PARTS)}
     return {
         "quality": {"token_accuracy": accuracy},
         "attributions": dict.fromkeys(FACTOR_SIDES, attributions),
@@ -230,7 +230,7 @@ def test_networks_that_have_not_learned_do_not_count():
     store = Given(lambda spec, *_, **__: calibration({"own": (1, 0, 0)}, (1, 0, 0), accuracy[spec]))
     values, tables = compute(config, store)
     assert values["networks"] == len(accuracy) - 1
-    assert sum(not row["learned"] for row in tables["points"]) == len(FACTOR_SIDES) * len(PART_NAMES)
+    assert sum(not row["learned"] for row in tables["points"]) == len(FACTOR_SIDES) * len(STATE_PARTS)
 
 
 def test_a_family_in_which_every_share_misleads_has_none_that_does_well():

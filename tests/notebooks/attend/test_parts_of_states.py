@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.decomposition import PART_NAMES, Parts
+from attnlib.decomposition import STATE_PARTS, Parts
 from attnlib.models.vocabulary import BOS, PAD
 from notebooks.attend.regularisation.experiment import by_level, measure_residual_contents
 from notebooks.attend.robustness import experiment
@@ -50,7 +50,7 @@ def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch)
     found = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
 
     def itself(parts, draw):
-        return dict(zip(PART_NAMES, parts, strict=True)) | {"state": parts.total()}
+        return dict(zip(STATE_PARTS, parts, strict=True)) | {"state": parts.total()}
 
     monkeypatch.setattr(measure, "exchanged", itself)
     same = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)

@@ -107,6 +107,28 @@ def test_correlation_resamples_tasks_and_not_what_codes_their_positions(monkeypa
     assert {task: len(networks) for task, networks in drawn[0].items()} == {"one_to_one": 4, "scan": 4}
 
 
+def test_of_a_source_with_one_position_the_lexical_probe_is_the_networks_own_probability():
+    network, batch = transformer(), batch_of(pairs=[([], [4, 7]), ([], [5])])  # end marks alone
+    trace = network(batch)
+    own = trace.logits.softmax(-1).gather(2, trace.target_outputs[..., None])[..., 0]  # (batch, target)
+    probe = your_own_model.lexical_probe(network, trace)
+    torch.testing.assert_close(probe, (own * trace.target_mask)[..., None])
+
+
+def test_positions_of_a_source_have_different_lexical_probes():
+    network, batch = transformer(), batch_of()
+    probe = your_own_model.lexical_probe(network, network(batch))
+    first, second = probe[0, 0, :2].tolist()
+    assert first != pytest.approx(second)
+
+
+def test_the_report_says_how_well_the_model_predicts_and_agrees_with_the_probe(store):
+    values, tables = your_own_model.compute(tiny("your_own_model"), store)
+    assert values["learned"]["sentences"] > 0
+    cross = [row for row in tables["heads"] if row["kind"] == "cross"]
+    assert all(0 <= row["agreement_with_probe"] <= 1 for row in cross)
+
+
 def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     config = tiny("your_own_model")
     values, tables = your_own_model.compute(config, store)

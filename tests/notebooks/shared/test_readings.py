@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.components import STATE_PARTS
 from notebooks.shared.readings import effects_of_exchange, readings
 
 # A temporal query meets temporal keys in 0.2, input keys in 0.1 and residual keys in 0.4; the rest is two own
@@ -34,12 +34,12 @@ def test_a_reading_of_nine_shares_by_hand(reading, share):
 
 
 def test_split_shares_divide_everything_between_the_parts():
-    assert sum(readings(SHARES)[f"{part}_split"] for part in PART_NAMES) == pytest.approx(1)
+    assert sum(readings(SHARES)[f"{part}_split"] for part in STATE_PARTS) == pytest.approx(1)
 
 
 def test_an_effect_is_the_mean_over_queries_and_keys():
     moved = {"decoder": 0.2, "encoder": 0.6}
-    exchanged = {side: {part: {"variation": far} for part in PART_NAMES} for side, far in moved.items()}
+    exchanged = {side: {part: {"variation": far} for part in STATE_PARTS} for side, far in moved.items()}
     effects = effects_of_exchange({"exchanged": exchanged})
     found = [effects[name] for name in ("query_input", "keys_input", "input")]
     assert found == pytest.approx([0.2, 0.6, 0.4])

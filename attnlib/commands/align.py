@@ -69,9 +69,9 @@ def _table(alignments: Alignments) -> Table:
     table = Table(*_COLUMNS, title="Against gold links", title_justify="left", box=None)
     for row in _shown_rows(alignments):
         rates = [number(row[name]) for name in ("error_rate", "precision", "recall")]
-        place = [str(row["layer"]), str(row["head"])]
+        layer_and_head = [str(row["layer"]), str(row["head"])]
         chosen = " ←" if row["chosen"] else ""
-        table.add_row(row["direction"], row["method"], *place, rates[0] + chosen, *rates[1:])
+        table.add_row(row["direction"], row["method"], *layer_and_head, rates[0] + chosen, *rates[1:])
     return table
 
 

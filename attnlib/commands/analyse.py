@@ -17,7 +17,7 @@ from rich.console import Console
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.learned import SCORED
-from attnlib.analysis.passes import fit_part, judge_part
+from attnlib.analysis.passes import fit_shard, judge_shard
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
@@ -40,7 +40,7 @@ _GENERATED = {
     "Predictions": "not judged: there is no reference to say how good what the model writes is",
 }
 
-_Part = tuple[str, Shard]  # a stage, and the shard that it is about
+_StageOfShard = tuple[str, Shard]
 
 
 def analyse_command(options: AnalyseOptions) -> None:
@@ -63,12 +63,12 @@ def analyse_command(options: AnalyseOptions) -> None:
     began = time.monotonic()
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     job = _job_of(options, console)
-    parts = _parts(options)
-    with job.keep.held(parts):
-        unfinished = [part for part in parts if not job.keep.is_finished(*part)]
+    stages = _stages_of_shards(options)
+    with job.keep.held(stages):
+        unfinished = [(stage, shard) for stage, shard in stages if not job.keep.is_finished(stage, shard)]
         if unfinished:
             job = _prepared(job, unfinished[0], options=options, console=console)
-        remaining = _run_parts(job, parts, options=options, console=console)
+        remaining = _run_stages(job, stages, options=options, console=console)
     if remaining and options.stage != "all":
         raise BadInput(remaining)
     if remaining:
@@ -215,7 +215,7 @@ def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
 # -- going through it, shard by shard --
 
 
-def _parts(options: AnalyseOptions) -> list[_Part]:
+def _stages_of_shards(options: AnalyseOptions) -> list[_StageOfShard]:
     """Return the chosen stages and shards, in order."""
     shards = range(options.shards) if options.shard is None else [options.shard]
     stages = [stage for stage in STAGES if options.stage in (stage, "all")]
@@ -226,9 +226,9 @@ def _shard(options: AnalyseOptions, shard: int = 0) -> Shard:
     return Shard(shard, options.shards, HoldOut(options.every))
 
 
-def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Console) -> _Job:
+def _prepared(job: _Job, first: _StageOfShard, *, options: AnalyseOptions, console: Console) -> _Job:
     """Say before any work what cannot be probed, and choose how many threads there are."""
-    stage, shard = part
+    stage, shard = first
     batch = job.stream.first(stage, shard)
     stream = job.stream.with_working_probe(batch)
     if stream.no_probe:
@@ -246,9 +246,9 @@ def _prepared(job: _Job, part: _Part, *, options: AnalyseOptions, console: Conso
     return replace(job, stream=stream)
 
 
-def _run_parts(job: _Job, parts: list[_Part], *, options: AnalyseOptions, console: Console) -> str:
-    """Run all parts that can be run, and return what has to be done before the next; empty for nothing."""
-    for stage, shard in parts:
+def _run_stages(job: _Job, stages: list[_StageOfShard], *, options: AnalyseOptions, console: Console) -> str:
+    """Run all stages that can be run, and return what has to be done before the next; empty for nothing."""
+    for stage, shard in stages:
         if stage == "judge" and (remaining := _remaining(job, "fit", options)):
             return remaining
         _run(job, stage, shard, options=options, console=console)
@@ -281,7 +281,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
             after_batch(n_read)
 
         if stage == "fit":
-            fit_part(
+            fit_shard(
                 job.stream,
                 shard,
                 heads=options.heads,
@@ -291,7 +291,7 @@ def _run(job: _Job, stage: str, shard: Shard, *, options: AnalyseOptions, consol
             )
         else:
             fit = merged_fit(job.keep, shard)
-            judge_part(
+            judge_shard(
                 job.stream, fit, shard, interventions=options.interventions, keep=job.keep, progress=follow
             )
         after_batch(n_batches)

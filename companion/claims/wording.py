@@ -1,0 +1,230 @@
+"""Claims and verdicts in words: whose statement a claim is, what came out, and the numbers behind it.
+
+Two kinds of claim look different to a reader. A *source's* claim is a statement that a paper or a primer
+makes, or that this book infers from one of its sentences. All others are the book's *own*: what its sentences
+say, what it predicts, and what would change its mind. Which of the two a claim is follows from its file.
+"""
+
+from collections.abc import Sequence
+
+from companion.claims.estimates import Estimate
+from companion.claims.model import Claim
+from companion.claims.verdicts import Judgement, Order, Verdict
+
+SOURCES = {"primers": "primer"}  # what a badge calls a source; any other file of claims is of a paper
+SIGNS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.UNDECIDED: "?",
+    Verdict.CANNOT_BE_JUDGED: "not testable",
+    Verdict.BY_CONSTRUCTION: "not testable",
+    Verdict.NOT_RUN: "not run",
+    Verdict.CANNOT_BE_RUN: "not testable",
+}
+UNTESTED = {
+    Verdict.CANNOT_BE_JUDGED: "not testable here",
+    Verdict.BY_CONSTRUCTION: "true or false by construction",
+    Verdict.NOT_RUN: "not run",
+    Verdict.CANNOT_BE_RUN: "cannot be run here",
+}
+OUTCOMES = {
+    "said": {
+        Verdict.REPRODUCED: "reproduced",
+        Verdict.NOT_REPRODUCED: "not reproduced",
+        Verdict.UNDECIDED: "too few runs to tell",
+    },
+    "inferred": {
+        Verdict.REPRODUCED: "holds here",
+        Verdict.NOT_REPRODUCED: "does not hold here",
+        Verdict.UNDECIDED: "too few runs to tell",
+    },
+    "own": {
+        Verdict.REPRODUCED: "holds",
+        Verdict.NOT_REPRODUCED: "does not hold",
+        Verdict.UNDECIDED: "too few runs to tell",
+    },
+    "falsifier": {
+        Verdict.REPRODUCED: "came true",
+        Verdict.NOT_REPRODUCED: "did not come true",
+        Verdict.UNDECIDED: "too few runs to tell",
+    },
+}
+PIECES = {  # of keys of results, where another word than the key's own is clearer
+    "AED": "GRU with attention",
+    "AO": "attention only",
+    "VED": "GRU without attention",
+    "temporal_only": "the temporal term alone",
+    "input_only": "the input term alone",
+    "no_residual": "terms without a residual",
+    "one_to_one": "one-to-one",
+    "scan": "SCAN",
+    "multi30k_en_fr": "Multi30k, English to French",
+    "multi30k_en_de": "Multi30k, English to German",
+    "multi30k_de_en": "Multi30k, German to English",
+    "tatoeba_en_fr": "Tatoeba, English to French",
+    "europarl_de_en": "Europarl, German to English",
+    "argmax_agreement": "rows with the same largest weight",
+    "spearman": "rank correlation",
+    "r2": "variance explained",
+    "r2_centred": "variance explained",
+    "aed": "GRU with attention",
+    "dial": "along the dial",
+    "ends": "from one end to the other",
+    "by_task": "",
+    "by_architecture": "",
+    "learned": "networks that have learned",
+}
+
+
+def source_of(claim: Claim) -> str:
+    """Return ``"paper"`` or ``"primer"`` for a source's claim, and an empty text for the book's own."""
+    if claim.kind != "statement" or claim.origin == "predicted":
+        return ""
+    return SOURCES.get(claim.paper, "paper")
+
+
+def source_label(claim: Claim) -> str:
+    """Return what a badge calls a claim's source, such as ``paper, inferred``; empty for the book's own."""
+    source = source_of(claim)
+    if source and claim.origin == "inferred":
+        return f"{source}, inferred"
+    return source
+
+
+def outcome(claim: Claim, verdict: Verdict) -> str:
+    """Return a verdict in words that fit the claim: nothing is *reproduced* that nobody published.
+
+    A claim that a source makes is reproduced or not. One inferred from a source holds here or does not. What
+    would change the book's mind comes true or does not, and a sentence of the book's own holds or does not.
+    """
+    if verdict in UNTESTED:
+        return UNTESTED[verdict]
+    return OUTCOMES[_kind_of(claim)][verdict]
+
+
+def _kind_of(claim: Claim) -> str:
+    if source_of(claim):
+        return claim.origin
+    return "falsifier" if claim.kind == "falsifier" else "own"
+
+
+def whose(claim: Claim) -> str:
+    """Return who makes a claim, as the beginning of a sentence that quotes it."""
+    source = source_of(claim)
+    if claim.kind == "falsifier":
+        return "What would change our mind"
+    if not source:
+        return "Our prediction" if claim.origin == "predicted" else "Our sentence"
+    if claim.origin == "inferred":
+        return f"Inferred from the {source} ({claim.place})"
+    return f"The {source} says ({claim.place})"
+
+
+def brief(value: float) -> str:
+    """Return a number as a reader needs it beside a sentence: two decimals, or as many digits as it takes.
+
+    >>> [brief(value) for value in (0.5714, -0.0314, 61.24, 1274882.0)]
+    ['0.57', '−0.031', '61', '1,274,882']
+    """
+    whole_number = value == round(value) and abs(value) >= 2
+    if whole_number or abs(value) >= 10:
+        text = f"{value:,.0f}"
+    elif 0 < abs(value) < 0.1:
+        text = f"{value:.3f}"
+    else:
+        text = f"{value:.2f}"
+    return text.replace("-0.000", "0.000").replace("-", "−")
+
+
+def number(estimate: Estimate) -> str:
+    """Return one estimate with its interval, without the number of runs."""
+    if not estimate.defined:
+        return "undefined"
+    if estimate.at_least:
+        return f"at least {brief(estimate.ends[0])}"
+    if not estimate.has_interval or estimate.low == estimate.high:
+        return brief(estimate.value)
+    return f"{brief(estimate.value)} [{brief(estimate.ends[0])}, {brief(estimate.ends[1])}]"
+
+
+def evidence(judgement: Judgement) -> str:
+    """Return the numbers behind a judgement in one short text, such as ``0.57 [0.53, 0.61], n = 10``.
+
+    Two numbers are named, more are given by their range. No verdict is in it.
+    """
+    estimates = list(judgement.evidence.values())
+    defined = [estimate for estimate in estimates if estimate.defined]
+    if not defined:
+        return "no number" if not estimates else "undefined"
+    if len(estimates) == 1:
+        text = number(defined[0])
+    elif len(defined) == 2:
+        text = " and ".join(brief(estimate.value) for estimate in defined)
+    else:
+        values = [estimate.value for estimate in defined]
+        text = f"{len(defined)} numbers, {brief(min(values))} to {brief(max(values))}"
+    counts = sorted({estimate.n for estimate in defined if estimate.n is not None})
+    if not counts:
+        return text
+    if len(counts) == 1:
+        return f"{text}, n = {counts[0]:,}"
+    return f"{text}, n = {counts[0]:,} to {counts[-1]:,}"
+
+
+def key_in_words(key: str) -> str:
+    """Return a key of a result as a reader would say it.
+
+    >>> key_in_words("one_to_one.AED.substitution.no_residual.similarity")
+    'one-to-one, GRU with attention: substitution, terms without a residual, similarity'
+    """
+    if " − " in key:
+        return " minus ".join(key_in_words(part) for part in key.split(" − "))
+    pieces = key.split(".")
+    words = [PIECES.get(piece, piece.replace("_", " ")) for piece in pieces]
+    conditions = [word for piece, word in zip(pieces, words, strict=True) if word and _is_condition(piece)]
+    quantities = [
+        word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)
+    ]
+    return ": ".join(filter(None, [", ".join(conditions), ", ".join(quantities)]))
+
+
+def _is_condition(piece: str) -> bool:
+    """Return True for a piece of a key that names a task, a data set or a kind of network."""
+    networks = piece in ("AED", "AO", "VED", "gru", "lstm", "vanilla", "ugrnn")
+    tasks = piece in (
+        "one_to_one",
+        "scan",
+        "scan_extended",
+        "reversal",
+        "permutation",
+        "sst",
+        "imdb",
+        "ag_news",
+    )
+    texts = piece.startswith(("multi30k", "tatoeba", "europarl", "reordering", "iwslt14"))
+    return networks or tasks or texts
+
+
+def judged_in_words(claim: Claim) -> str:
+    """Return how a claim is judged, as a sentence; of a claim that is not judged, why."""
+    if claim.judge is None:
+        return claim.not_run or claim.cannot_be_run
+    names = [key_in_words(key) for key in claim.keys]
+    if isinstance(claim.judge, Order):
+        least = claim.smallest_effect[0].value if claim.smallest_effect else 0
+        margin = f" by more than {least:g}" if least else ""
+        return f"“{names[0]}” has to be above “{names[1]}”{margin}."
+    if len(names) == 1:
+        return f"“{names[0]}” has to be {claim.judged_as}."
+    of_which = "one" if claim.enough == "any" else "each"
+    return f"{of_which.capitalize()} of these {len(names)} has to be {claim.judged_as}: {_listed(names)}."
+
+
+def _listed(names: Sequence[str], longest: int = 6) -> str:
+    shown = "; ".join(f"“{name}”" for name in names[:longest])
+    return shown if len(names) <= longest else f"{shown} and {len(names) - longest} more"
+
+
+def decided_after_looking(claim: Claim) -> bool:
+    """Return True where a smallest effect of the claim was set when its results were known."""
+    return any(getattr(effect, "seen_before", False) for effect in claim.smallest_effect)
