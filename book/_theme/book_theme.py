@@ -31,7 +31,7 @@ OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
 FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_(?:static/(?=figures/)|images/)([^"]+\.svg)"')
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)(pt)?" height="([\d.]+)(?:pt)?"')
-# Pages that do not lead to the glossary, and the technical terms that lead there where a page first uses them.
+# Pages that do not lead to the glossary, and technical terms that lead there where a page first has them.
 # Words that also have an everyday meaning, such as "answer" or "attention only", and words for the book's own
 # plumbing are linked by hand, {term}`…`.
 OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
