@@ -11,6 +11,7 @@
 # make faults   kills, full disks, flipped bits, bad input: at most 20 minutes;  make mutants   would tests notice?
 # make audit    has a locked dependency a known fault? (needs a network)
 # make types    pyright over attnlib: half a minute
+# make format   the code as ruff lays it out; make lint says what is left
 # make lint | lock | clean
 #
 # Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
@@ -24,7 +25,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := book
 # A build starts hundreds of processes; where the shell forbids byte code, each would compile its libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: book check test full same sentinels serve pdf paper readme faults mutants audit lint types lock clean install
+.PHONY: book check test full same sentinels serve pdf paper readme faults mutants audit lint format types lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -99,6 +100,10 @@ readme: $(INSTALLED)
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+format: $(INSTALLED)
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
 
 # What the library says of its types, by [tool.pyright] of pyproject.toml.
 types: $(INSTALLED)

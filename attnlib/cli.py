@@ -17,7 +17,16 @@ from attnlib import __version__
 from attnlib.errors import AttnlibError, line_of, stop_on_sigterm
 from attnlib.options import AlignOptions, AnalyseOptions
 
-BOOK_COMMANDS = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
+BOOK_COMMANDS = (
+    "figures",
+    "run",
+    "status",
+    "diff",
+    "book",
+    "serve",
+    "verify",
+    "data",
+)  # commands that come with a checkout
 
 
 class Commands(TyperGroup):
@@ -61,11 +70,12 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="How attention forms in encoder-decoder networks. [bold]attnlib analyse[/bold] looks at a model of "
-    "yours; with a checkout of the book, [bold]attnlib figures[/bold] lists what there is to rerun.",
+    "yours; with a checkout of the book, [bold]attnlib figures[/bold] lists what there is to rerun.\n\n"
+    "Exit codes: 0 done; 1 a verdict, a file or a figure is not as it should be; 2 wrong use or input, "
+    "said in a line; 130 stopped by Ctrl-C; 143 told to end.",
     rich_markup_mode="rich",
 )
 

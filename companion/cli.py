@@ -3,29 +3,33 @@
 What is heavy is imported inside the commands, so that ``--help`` answers at once.
 """
 
+import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import AttnlibError, BadInput, check_known
 from companion.book import workflow
-from companion.book.project import Project, current_project, discover, find, minutes
+from companion.book.project import Figure, Project, current_project, discover, find_all, minutes
 from companion.data import sources
 from companion.paths import PROFILES
 
 if TYPE_CHECKING:
+    from companion.book.own_runs import OwnRun
     from companion.results.request import Request
 
 app = typer.Typer()
@@ -36,30 +40,144 @@ app.add_typer(data, name="data")
 
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Jobs at once.", show_default="all cores")]
 Explain = Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")]
-Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show the whole log of Snakemake as well.")]
+
+
+def _data_beginning(incomplete: str) -> list[str]:
+    """Names of data sets, for the shell to complete."""
+    return [name for name in sources.names() if name.startswith(incomplete)]
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Data sets; all when none is named.", metavar="NAME", autocompletion=_data_beginning),
+]
 StatesOf = Callable[[sources.Dataset], list[sources.FileStatus]]
 CORES = os.cpu_count() or 1
+MOST_MEMBERS = 4  # of a setting that is a list, in the list of parameters
+
+
+def _figures_beginning(incomplete: str) -> list[str]:
+    """Ids for the shell to complete; none outside of a checkout."""
+    with suppress(AttnlibError):
+        return [name for name in discover(current_project()) if name.startswith(incomplete)]
+    return []
+
+
+def _runs_beginning(incomplete: str) -> list[str]:
+    """Names of a reader's own runs, for the shell to complete."""
+    from companion.book.own_runs import own_runs
+
+    with suppress(AttnlibError):
+        return [run.name for run in own_runs(current_project()) if run.name.startswith(incomplete)]
+    return []
 
 
 @app.command()
-def figures() -> None:
-    """List the figures: id, place in the paper, profile, minutes it took, last verdicts."""
+def figures(
+    figure: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Ids or patterns such as 'attend/*'; all when none is given.",
+            metavar="FIGURE",
+            autocompletion=_figures_beginning,
+        ),
+    ] = None,
+    part: Annotated[str, typer.Option(help="Figures of one part of the book: I, II, III or IV.")] = "",
+    verdicts: Annotated[
+        bool, typer.Option("--verdicts", help="Judge the claims as well, which takes some seconds.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every field, for programs.")] = False,
+) -> None:
+    """List the figures: id, minutes at each profile, title; of one figure, its parameters."""
+    project = current_project()
+    chosen = find_all(project, figure or ["*"])
+    if part:
+        check_known("part", part, sorted({page.part for page in discover(project).values()}))
+        chosen = [page for page in chosen if page.part == part]
+    judged = _verdicts(project) if verdicts else {}
+    entries = [_entry(project, page, judged if verdicts else None) for page in chosen]
+    if as_json:
+        print(json.dumps(entries, indent=1, ensure_ascii=False))
+        return
+    is_about_one = len(chosen) == 1 and figure is not None
+    _console().print(_overview(entries, verdicts=verdicts))
+    if is_about_one:
+        _print_parameters(chosen[0])
+    else:
+        print("Minutes include the training of networks, which figures share; — is not run yet.")
+        print("`attnlib figures FIGURE` lists a figure's parameters, `attnlib run FIGURE` makes it.")
+
+
+def _verdicts(project: Project) -> dict[tuple[str, str], str]:
     from companion.claims.verify import summaries, verify
 
-    project = current_project()
-    verdicts = summaries(verify(project.root))
-    rows = []
-    for figure in discover(project).values():
-        name = figure.experiment
-        run_at = [each for each in PROFILES if (project.results(each) / f"{name}.json").is_file()]
-        for profile in run_at:
-            taken = minutes(project.results(profile), name)
-            told = verdicts.get((name, profile), "no claim")
-            rows.append((figure.id, figure.place, profile, "—" if taken is None else f"{taken:.1f}", told))
-        if not run_at:
-            rows.append((figure.id, figure.place, "—", "—", "not run"))
-    _show_table(("id", "place in the paper", "profile", "minutes", "last verdict"), rows, ("id", "profile"))
-    print("minutes: with the training of its models, which figures share.")
+    return summaries(verify(project.root))
+
+
+def _entry(project: Project, figure: Figure, verdicts: dict[tuple[str, str], str] | None) -> dict[str, Any]:
+    """What is known of a figure, for programs; ``verdicts`` is None where nobody has judged."""
+    name = figure.experiment
+    entry: dict[str, Any] = {"id": figure.id, "title": figure.title, "part": figure.part}
+    entry |= {"place": figure.place, "profiles": {}}
+    for profile in PROFILES:
+        folder = project.results(profile)
+        if (folder / f"{name}.json").is_file():
+            entry["profiles"][profile] = {"minutes": minutes(folder, name)}
+            if verdicts is not None:
+                entry["profiles"][profile]["verdicts"] = verdicts.get((name, profile), "no claim")
+    return entry
+
+
+def _overview(entries: list[dict[str, Any]], *, verdicts: bool) -> Table:
+    """A row a figure; titles are cut off at the edge of a narrow terminal, ids never."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    longest = max((len(entry["id"]) for entry in entries), default=0)
+    table.add_column("id", no_wrap=True, min_width=longest)
+    for profile in PROFILES:
+        heading = f"{profile} min"
+        table.add_column(heading, no_wrap=True, min_width=len(heading), justify="right")
+    last = "verdicts at paper" if verdicts else "title"
+    table.add_column(last, no_wrap=True, overflow="ellipsis")
+    for entry in entries:
+        paper = entry["profiles"].get("paper", {})
+        text = paper.get("verdicts", "not run") if verdicts else entry["title"]
+        table.add_row(entry["id"], *(_minutes(entry, profile) for profile in PROFILES), Text(text))
+    return table
+
+
+def _minutes(entry: dict[str, Any], profile: str) -> str:
+    taken = entry["profiles"].get(profile, {}).get("minutes")
+    return "—" if taken is None else f"{taken:.1f}"
+
+
+def _first_few(value: object) -> str:
+    """A setting in a few words: of a long list its first three members."""
+    from companion.book.own_runs import shown
+
+    if isinstance(value, list | tuple) and len(value) > MOST_MEMBERS:
+        return f"{shown(value[:MOST_MEMBERS])}, … ({len(value)} in all)"
+    return shown(value)
+
+
+def _print_parameters(figure: Figure) -> None:
+    """List what ``attnlib run FIGURE -p`` takes."""
+    from companion.book.parameters import parameters
+    from companion.results import registry
+
+    print(f"\n{figure.title}\n{figure.place}")
+    if figure.experiment not in registry.names():
+        print("It has no parameters.")
+        return
+    experiment = registry.load(figure.experiment)
+    profiles = registry.book_profiles(experiment)
+    print(f"\nparameters, for `attnlib run {figure.id} -p NAME=VALUE`:")
+    for name, text in parameters(experiment.Config).items():
+        values = {profile: _first_few(getattr(settings, name)) for profile, settings in profiles.items()}
+        known = {profile: value for profile, value in values.items() if value not in ("", "None")}
+        defaults = ", ".join(f"{profile}: {value}" for profile, value in known.items())
+        _console().print(Text(f"  {name}  [{defaults}]" if defaults else f"  {name}", style="bold"))
+        _console().print(Text(textwrap.indent(textwrap.fill(text, 74), "      ")))
 
 
 def _show_table(headings: Iterable[str], rows: Iterable[Iterable[str]], whole: Iterable[str]) -> None:
@@ -82,7 +200,12 @@ def _console() -> Console:
 @app.command()
 def run(
     figure: Annotated[
-        list[str], typer.Argument(help="Ids as `attnlib figures` lists them.", metavar="FIGURE")
+        list[str],
+        typer.Argument(
+            help="Ids as `attnlib figures` lists them, or patterns such as 'attend/*'.",
+            metavar="FIGURE",
+            autocompletion=_figures_beginning,
+        ),
     ],
     profile: Annotated[
         str, typer.Option(help="quick: minutes, the book's. paper: the published numbers, hours.")
@@ -93,12 +216,13 @@ def run(
             "-p",
             metavar="NAME=VALUE",
             help="Another value for a parameter of the notebook, as in -p seeds=1 -p task=scan,one_to_one. "
-            "Such a run has a folder of its own, build/runs/<figure>-<hash>/, and leaves the book as it is; "
-            "of a row of the book's tables at the paper profile the answers are kept for the book, too.",
+            "Such a run has its own folder in build/runs, which `attnlib status` lists, and leaves the book "
+            "as it is; of a row of the book's tables at the paper profile the answers are kept for the book.",
         ),
     ] = None,
     jobs: Jobs = CORES,
     explain: Explain = False,
+    verbose: Verbose = False,
 ) -> None:
     """Bring figures up to date, with the models and results they need; nothing current is done again.
 
@@ -108,7 +232,8 @@ def run(
     from companion.book.plan import bring_data
 
     project = current_project()
-    requests = [request_of(find(project, name).id, profile, parameter or []) for name in figure]
+    chosen = find_all(project, figure)
+    requests = [request_of(page.id, profile, parameter or []) for page in chosen]
     sources.mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     for sentence in dict.fromkeys(chain.from_iterable(map(own_text_sentences, requests))):
         print(sentence)
@@ -119,18 +244,34 @@ def run(
     published = [request for request in requests if request.profile == "paper" and not request.parameters]
     if published and not explain:
         _check_committed(project, published)
-    code = workflow.run(project, targets, jobs, explain=explain)
+    code = workflow.run(project, targets, jobs, explain=explain, verbose=verbose)
     if published and not explain:
         _keep(project)
-    for path, request in zip(outputs, requests, strict=True):
-        if path.is_file() and not explain:
-            print(path)
-            taken = minutes(path.parent, path.stem) if request.parameters else None
-            if taken is not None:
-                print(f"{taken:.1f} minutes, with the training of its models, now or before")
-            for drawn in sorted(path.with_suffix(".files").glob("*.svg")):
-                print(f"open {drawn.as_uri()}")
+    if not explain:
+        for path, request in zip(outputs, requests, strict=True):
+            _print_outcome(project, request, path)
     raise typer.Exit(min(1, code))
+
+
+def _print_outcome(project: Project, request: "Request", notebook: Path) -> None:
+    """Print what a run has to say: its main numbers, how long it took, and what to open."""
+    from companion.book.own_runs import OwnRun, main_numbers
+
+    if not notebook.is_file():
+        return
+    if request.parameters:
+        own = OwnRun(project, request)
+        with suppress(AttnlibError):  # the notebook says why there are no numbers
+            numbers = main_numbers(project, request, own.result)
+            width = max(map(len, numbers), default=0)
+            for key, number in numbers.items():
+                print(f"{key:<{width}}  {number}")
+        if own.minutes is not None:
+            print(f"{own.minutes:.1f} minutes, including networks that were trained before")
+        print(f"`attnlib diff {own.name}` compares it with the book")
+    for picture in sorted(notebook.with_suffix(".files").glob("*.svg")):
+        print(f"open {picture.as_uri()}")
+    print(notebook)
 
 
 def _prepared(project: Project, request: "Request", explain: bool) -> Path:
@@ -186,7 +327,79 @@ def _keep(project: Project) -> None:
 
 
 @app.command()
-def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List your own runs, the newest first, and say how much of the book is made."""
+    from companion.book.own_runs import own_runs
+
+    project = current_project()
+    runs = own_runs(project)
+    if as_json:
+        print(json.dumps([_own_entry(run) for run in runs], indent=1, ensure_ascii=False))
+        return
+    known = discover(project)
+    made = sum((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("nr", "figure", "state", "minutes", "started", "parameters"):
+        table.add_column(heading, no_wrap=heading != "parameters", overflow="fold")
+    for number, each_run in enumerate(runs, 1):
+        taken = "—" if each_run.minutes is None else f"{each_run.minutes:.1f}"
+        started = f"{each_run.started:%Y-%m-%d %H:%M}"
+        cells = (str(number), each_run.request.figure, each_run.state, taken, started, each_run.settings)
+        table.add_row(*map(Text, cells))
+    if runs:
+        _console().print(table)
+        print("`attnlib diff NR` compares a run with the book, `attnlib diff NR NR` two runs.")
+    else:
+        print("no run with parameters yet: `attnlib run FIGURE -p NAME=VALUE` makes one")
+    site = f"site: {project.site}" if project.site.is_file() else "no site yet: `attnlib book` builds it"
+    print(f"book: {made} of {len(known)} figures made; {site}")
+
+
+def _own_entry(run: "OwnRun") -> dict[str, Any]:
+    return {
+        "name": run.name, "figure": run.request.figure, "profile": run.request.profile,
+        "parameters": dict(run.request.parameters), "state": run.state, "minutes": run.minutes,
+        "started": run.started.isoformat(timespec="seconds"), "folder": str(run.folder),
+    }  # fmt: skip
+
+
+@app.command()
+def diff(
+    first: Annotated[
+        str,
+        typer.Argument(help="A run: its number or name in `attnlib status`.", autocompletion=_runs_beginning),
+    ],
+    second: Annotated[
+        str | None,
+        typer.Argument(help="Another run; the book's when none is given.", autocompletion=_runs_beginning),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every number that differs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Compare two runs, or a run with the book: settings and numbers that differ."""
+    from companion.book import own_runs as runs
+
+    project = current_project()
+    run_of_first = runs.find_run(project, first)
+    if second is None:
+        others = runs.book_result(project, run_of_first.request)
+        comparison = runs.compare(others, run_of_first.result)
+        names = ("the book", run_of_first.name)
+    else:
+        run_of_second = runs.find_run(project, second)
+        comparison = runs.compare(run_of_first.result, run_of_second.result)
+        names = (run_of_first.name, run_of_second.name)
+    if as_json:
+        print(runs.as_json(comparison))
+        return
+    for line in runs.diff_lines(comparison, names, everything=everything):
+        print(line)
+
+
+@app.command()
+def book(jobs: Jobs = CORES, explain: Explain = False, verbose: Verbose = False) -> None:
     """Bring every figure and the site up to date, and print the site's path."""
     project = current_project()
     sources.mirror_folder()
@@ -197,24 +410,36 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
 
     known = discover(project)
     bring_data([Request(figure) for figure in known])
-    code = workflow.run(project, ["book"], jobs)
+    code = workflow.run(project, ["book"], jobs, verbose=verbose)
     if code and not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
         # The site is built all the same, with a page in a figure's place that shows the error.
         subprocess.run([sys.executable, "-m", "companion.book.site"], check=False)
     if project.site.is_file():
+        print(f"open {project.site.as_uri()}, or `attnlib serve`")
         print(project.site)
     raise typer.Exit(min(1, code))
 
 
 @app.command()
-def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000) -> None:
+def serve(
+    port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every request.")] = False,
+) -> None:
     """Show the built site on localhost until interrupted."""
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
     project = current_project()
     if not project.site.is_file():
         raise BadInput(f"no site at {project.site}; build it with `make book` or `attnlib book`")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(project.site.parent))
+
+    class Handler(SimpleHTTPRequestHandler):
+        """Prints nothing unless asked: a page view is forty requests."""
+
+        def log_message(self, *message: Any) -> None:
+            if verbose:
+                super().log_message(*message)
+
+    handler = partial(Handler, directory=str(project.site.parent))
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:
@@ -229,14 +454,20 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 800
 
 @app.command()
 def verify(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Claims or figures to explain: numbers, verdict and why.", metavar="NAME"),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every verdict, not just counts.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every verdict in it.")] = False,
     accept: Annotated[bool, typer.Option("--accept", help="Expect today's verdicts from now on.")] = False,
     recompute: Annotated[bool, typer.Option("--recompute", help="Compute all of the archive, too.")] = False,
 ) -> None:
     """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
-    from companion.claims.verify import verify_command
+    from companion.claims.verify import explain_command, verify_command
 
+    if names:
+        raise typer.Exit(explain_command(current_project().root, names))
     raise typer.Exit(verify_command(current_project().root, as_json, accept, everything, recompute))
 
 
@@ -272,8 +503,14 @@ def data_fetch(names: Names = None) -> None:
 
 @data.command("check")
 def data_check(names: Names = None) -> None:
-    """Compare every file that is here with its checksum; exit code 1 when one is corrupt."""
-    raise typer.Exit(_tell_states(names, sources.check, ("corrupt",), verbose=bool(names)))
+    """Compare every file with its checksum; exit code 1 when one is corrupt or missing."""
+    bad = ("corrupt", "missing")
+    code = _tell_states(names, sources.check, bad, verbose=bool(names))
+    if code:
+        print(
+            "`attnlib data fetch NAME` downloads what is missing, or set ATTNLIB_DATA to a folder that has it"
+        )
+    raise typer.Exit(code)
 
 
 def _tell_states(

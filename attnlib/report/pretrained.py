@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -34,7 +35,7 @@ from attnlib.report.pieces import (
 from attnlib.report.texts import Text
 from attnlib.trace import Trace
 
-REQUIREMENTS = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3'"
+REQUIREMENTS = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3' 'protobuf>=5,<8'"
 FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
 MOST_WEIGHTS = 4  # that a message names
 # Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
@@ -606,12 +607,42 @@ def _load(
                 "attnlib.analyse(…, model_kwargs={'trust_remote_code': True}), or load the model "
                 "yourself and give it to attnlib.adapter_of or attnlib.analyse"
             ) from error
+        needed = _packages_for_pieces(name)
+        if needed:
+            raise BadInput(
+                f"{name} has its tokenizer as a model of sentencepiece, without a tokenizer.json; to read "
+                f"it: pip install {' '.join(needed)}"
+            ) from error
         raise BadInput(
             f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
             "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
             "BERT, or a name)"
         ) from error
     return _Loaded(model, tokenizer, info)
+
+
+PIECES = ("spiece.model", "sentencepiece.bpe.model", "source.spm", "tokenizer.model")
+
+
+def _packages_for_pieces(name: str) -> list[str]:
+    """Return the packages that are missing where a folder's tokenizer is a model of sentencepiece alone.
+
+    Without them transformers takes the file for one of tiktoken, and its message names that package.
+    """
+    folder = Path(name)
+    has_pieces = any((folder / file).is_file() for file in PIECES)
+    if not has_pieces or (folder / "tokenizer.json").is_file():
+        return []
+    packages = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
+    return [package for package, module in packages.items() if not _is_installed(module)]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
 
 
 # -- models that cannot be loaded, or would be loaded as something else --

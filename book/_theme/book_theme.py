@@ -33,15 +33,16 @@ OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
 FIGURE = re.compile(r'<img [^>]*?src="[^"]*?_(?:static/(?=figures/)|images/)([^"]+\.svg)"')
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)(pt)?" height="([\d.]+)(?:pt)?"')
-# Pages that do not lead to the glossary, and the technical terms that lead there where a page first uses them. Words that also have
-# an everyday meaning, such as "answer" or "attention only", and words for the book's own plumbing are linked by hand, {term}`…`.
+# Pages that do not lead to the glossary, and technical terms that lead there where a page first has them.
+# Words that also have an everyday meaning, such as "answer" or "attention only", and words for the book's own
+# plumbing are linked by hand, {term}`…`.
 OWN_WORDS = ("notation", "changelog", "command_line", "bibliography")
 LINKED_TERMS = (
     "temporal component", "input component", "residual component", "alignment terms", "mean absolute share",
     "covariance share", "temporal share", "input share", "own term", "split share", "effect of exchange",
     "input-delta", "substitution test", "typicality", "lexical probe", "KTIW",
-    "knowledge to translate individual words", "contextualised agreement", "Kendall's τ", "GRU with attention",
-    "GRU without attention", "AED", "VED", "task suite", "dial",
+    "knowledge to translate individual words", "contextualised agreement", "Kendall's τ",
+    "GRU with attention", "GRU without attention", "AED", "VED", "task suite", "dial",
 )  # fmt: skip
 # What docutils, Sphinx and pandas write, and what assistive technology understands: empty headings of tables,
 # entries of the bibliography, signatures of several lines.
@@ -227,7 +228,7 @@ def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def leave_out_the_contents(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Give a module's source no table of contents: it is no chapter, and 120 of them took a sixth of the build."""
+    """Give a module's source no table of contents: 120 of them took a sixth of the build."""
     if page.startswith("_modules/"):
         context["sidebars"] = [name for name in context["sidebars"] if name != "sbt-sidebar-nav.html"]
 

@@ -90,6 +90,8 @@ def execute(project: Project, request: Request) -> Path:
     standard = request == Request(request.figure)
     parameters = {} if standard else {"profile": request.profile, **request.parameters}
     notebook = jupytext.read(figure.path)
+    if request.parameters and (first := _opening(project, request)):
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(first))
     tagged = ["parameters" in cell.metadata.get("tags", []) for cell in notebook.cells]
     if sum(tagged) != 1:  # papermill would only warn, and run with the defaults
         found = sum(tagged) or "no"
@@ -143,6 +145,15 @@ def execute(project: Project, request: Request) -> Path:
     finally:
         working.unlink(missing_ok=True)
     return output
+
+
+def _opening(project: Project, request: Request) -> str:
+    """What opens the notebook of a run with parameters: its own numbers; empty where it has no result."""
+    from companion.book.own_runs import opening
+    from companion.results.result import Result
+
+    path = project.root / request.folder / f"{request.experiment}.json"
+    return opening(project, request, Result.load(path)) if path.is_file() else ""
 
 
 def _write(notebook, path: Path, project: Project) -> None:

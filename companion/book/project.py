@@ -3,7 +3,9 @@
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +96,11 @@ class Figure:
         """Where in the papers its question comes from, as the front matter says it."""
         return self._said(r"^place: +(.*\S)").strip('"')
 
+    @property
+    def part(self) -> str:
+        """The part of the book that it belongs to, such as ``II``."""
+        return self._said(r"^part: +(.*\S)")
+
     def _said(self, line: str) -> str:
         found = re.search(line, self.path.read_text(encoding="utf-8"), re.MULTILINE)
         return found[1] if found else ""
@@ -128,6 +135,29 @@ def find(project: Project, name: str) -> Figure:
         if wanted in (figure.id, figure.experiment):
             return figure
     raise UnknownName("figure", name, figures)
+
+
+def find_all(project: Project, names: Iterable[str]) -> list[Figure]:
+    """The figures with these names or patterns, such as ``attend/*``, each once.
+
+    Raises UnknownName: nothing has the name; no figure fits the pattern.
+    """
+    figures = discover(project)
+    chosen: dict[str, Figure] = {}
+    for name in names:
+        if not re.search(r"[*?\[]", name):
+            figure = find(project, name)
+            chosen[figure.id] = figure
+            continue
+        matching = {
+            figure.id: figure
+            for figure in figures.values()
+            if fnmatchcase(figure.id, name) or fnmatchcase(figure.experiment, name)
+        }
+        if not matching:
+            raise UnknownName("figure", name, figures)
+        chosen |= matching
+    return list(chosen.values())
 
 
 def minutes(folder: Path, experiment: str) -> float | None:

@@ -31,6 +31,7 @@ from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book import progress
+from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
@@ -290,6 +291,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
+    leaving: dict[str, bytes] = {}
     wrong: list[str] = []
 
     def filled_page(path: Path, page: str) -> tuple[str, str]:
@@ -310,6 +312,10 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         elif (root / "notebooks" / f"{page}.md").is_file():
             files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
+            notebook = executed / f"{page}.ipynb"
+            if notebook.is_file():
+                leaving[page] = leaving_notebook(notebook)
+                wanted[f"_files/figures/{page}/{notebook.name}"] = leaving[page]
             prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
             end = closing(page, root, judged)
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end=end, notes=notes)
@@ -318,6 +324,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
+    if leaving:
+        wanted[f"_files/{ARCHIVE}"] = book_archive(root, leaving)
     return _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
 
 

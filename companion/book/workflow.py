@@ -30,12 +30,15 @@ def command(project: Project, targets: Iterable[str], jobs: int, *, explain: boo
     ]  # fmt: skip
 
 
-def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = False) -> int:
+def run(
+    project: Project, targets: Iterable[str], jobs: int, *, explain: bool = False, verbose: bool = False
+) -> int:
     """Do what is out of date for ``targets``, or only say it; Snakemake's exit code.
 
     A failed job does not hold up the others. Snakemake and its jobs are a process group that is stopped as
     this process is; a killed one closes a pipe, at whose end the group, which holds the lock, ends itself.
-    What they say goes to ``build/snakemake.log``; how far they are, and errors, to standard error.
+    What they say goes to ``build/snakemake.log``; how far they are, and errors, to standard error, which has
+    the whole log as well where ``verbose``.
 
     Raises BadInput: another build of this checkout is at work, or the build folder cannot be written.
     KeyboardInterrupt: once they have ended.
@@ -55,7 +58,7 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
         os.close(reading)
         record_holder(lock, process.pid)
         try:
-            _follow(process, project.build, jobs)
+            _follow(process, project.build, jobs, verbose=verbose)
             return process.wait()
         except KeyboardInterrupt:
             os.killpg(process.pid, signal.SIGINT)
@@ -68,13 +71,15 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
             os.close(writing)
 
 
-def _follow(process: subprocess.Popen, build: Path, jobs: int) -> None:
+def _follow(process: subprocess.Popen, build: Path, jobs: int, *, verbose: bool) -> None:
     """Write what a build says into its log, and show its progress, until it ends."""
     progress = Progress(build, jobs)
     with process.stdout, (build / LOG).open("w", encoding="utf-8") as log:
         for line in process.stdout:
             log.write(line)
             log.flush()
+            if verbose:
+                sys.stderr.write(line)
             progress.read(line)
     progress.close()
     if process.wait() != 0:

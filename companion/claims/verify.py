@@ -13,7 +13,7 @@ from functools import cache, partial
 from json import dumps, loads
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput, CorruptFile
+from attnlib.errors import AttnlibError, BadInput, CorruptFile, check_known
 from attnlib.files import write_json_atomic
 from companion.book.project import Project
 from companion.claims.estimates import MissingKey, look_up
@@ -24,7 +24,7 @@ from companion.results.committed import altered
 from companion.results.result import Result
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
-PUBLISHED, OTHERS = "printed", "others"  # numbers of published tables; what no paper says
+PUBLISHED, OTHERS = "published", "others"  # numbers of published tables; what no paper says
 LEVEL = 0.05  # of the verdicts that intervals decide, as many are expected to be wrong
 TALLIES = (*ABOUT, PUBLISHED, OTHERS)
 
@@ -346,12 +346,57 @@ def verify_command(
     return 1 if changed or wrong else 0
 
 
+LEGEND = (
+    "quick, paper: all claims, judged by results of that profile. The other columns divide those at paper:",
+    "mathematics, data, networks: statements of the papers and ours, by what they are about; published:",
+    "numbers of the papers' tables; others: our own readings and what would change our mind.",
+    "cannot be judged: what a claim presupposes does not hold, say that the networks have learned their",
+    "task; `attnlib verify NAME` says why, NAME being a claim or a figure.",
+)
+
+
+def explain_command(root: Path, names: Iterable[str]) -> int:
+    """Say what is known of some claims, or of all claims about a figure: numbers, verdict, why.
+
+    The exit code is 1 where a verdict is not as expected.
+
+    Raises:
+        UnknownName: no claim and no figure with a claim has this name.
+    """
+    rows = verify(root)
+    known = {row.claim.id for row in rows} | {row.claim.experiment for row in rows if row.claim.experiment}
+    chosen = []
+    for name in names:
+        last = name.rpartition("/")[2]  # attend/temporal_share is about the experiment temporal_share
+        check_known("claim or figure", last, sorted(known))
+        chosen += [row for row in rows if last in (row.claim.id, row.claim.experiment)]
+    for row in chosen:
+        print("\n".join(_explained(row)))
+    return int(any(row.changed for row in chosen))
+
+
+def _explained(row: ClaimVerdict) -> Iterator[str]:
+    """What is known of a claim at a profile, a line each."""
+    marks = [word for word, holds in (("stale", row.stale), ("changed", row.changed)) if holds]
+    mark = f" ({', '.join(marks)})" if marks else ""
+    yield f"{row.claim.id} at {row.profile}: {row.verdict}{mark}"
+    if row.judgement.reason:
+        yield f"  why: {row.judgement.reason}"
+    for label, estimate in row.judgement.evidence.items():
+        yield f"  {label}: {estimate}"
+    for key, estimate in row.judgement.presupposed.items():
+        yield f"  presupposed, {key}: {estimate}"
+    if row.changed and row.expected is not None:
+        yield f"  expected: {row.expected}"
+
+
 def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Iterator[str]:
     changed = [row for row in rows if row.changed]
     if everything:
         for row in rows:
             marks = " (stale)" * row.stale + " (changed)" * row.changed
-            yield f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}"
+            because = f": {row.judgement.reason}" if row.verdict is Verdict.CANNOT_BE_JUDGED else ""
+            yield f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}{because}"
     yield from _tally(rows)
     for lines in ([f"changed: {_change(row)}" for row in changed], [f"problem: {line}" for line in wrong]):
         yield from lines if everything else lines[:SHOWN]
@@ -368,6 +413,7 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
     for verdict in reversed(Verdict):
         if any(numbers := [counts[verdict, name] for name in columns]):
             yield f"{verdict:<24}" + "".join(f"{number:>13}" for number in numbers)
+    yield from LEGEND
     for (paper, origin), of_origin in by_origin(rows).items():
         verdicts = ", ".join(
             f"{of_origin[verdict]} {verdict}" for verdict in reversed(Verdict) if of_origin[verdict]
@@ -399,6 +445,8 @@ def _change(row: ClaimVerdict) -> str:
         told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
     else:
         told = f"{row.expected} → {row.verdict} ({numbers})"
+        if row.judgement.reason:
+            told += f", because {row.judgement.reason}"
     if row.stale:  # then accepting keeps what was expected
         told += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
     return f"{row.claim.id} at {row.profile}: {told}"

@@ -6,14 +6,15 @@ There is no list to edit. An experiment has ``Config`` (see `companion.results.c
 of itself.
 """
 
+import traceback
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attnlib.errors import check_known
-from companion.paths import PROFILES, modules_with
+from attnlib.errors import AttnlibError, BadInput, check_known
+from companion.paths import PROFILES, ROOT, modules_with
 
 
 @cache
@@ -42,9 +43,33 @@ def book_profiles(experiment: ModuleType) -> dict[str, Any]:
 def load(name: str) -> ModuleType:
     """The module of an experiment; UnknownName where there is none."""
     check_known("experiment", name, sorted(_modules()))
-    found = import_module(_modules()[name][1])
-    if not hasattr(found, "models"):
-        from companion.results.measurements import specs_of
+    experiment = import_module(_modules()[name][1])
+    if not hasattr(experiment, "models"):
 
-        found.models = lambda config: specs_of(found.measurements(config))
-    return found
+        def models(config: Any) -> list[Any]:
+            return _specs_of(experiment, config)
+
+        experiment.models = models
+    return experiment
+
+
+def _specs_of(experiment: ModuleType, config: Any) -> list[Any]:
+    """The networks that an experiment measures.
+
+    Raises BadInput: its ``measurements`` fails; the message names the line.
+    """
+    from companion.results.measurements import specs_of
+
+    try:
+        return specs_of(experiment.measurements(config))
+    except (AttnlibError, MemoryError):
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        path = Path(frame.filename)
+        file = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        name = experiment.__name__.split(".")[-2]
+        raise BadInput(
+            f"{name} does not say which networks it measures: measurements(config) of its experiment.py "
+            f"failed with {type(error).__name__}: {error}, at {file}:{frame.lineno}, `{frame.line}`"
+        ) from error

@@ -1,6 +1,7 @@
 """A figure to make: what the command line was told, read once and handed down as it is, to jobs as words."""
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,15 @@ from companion.paths import RESULTS
 from companion.results import registry
 from companion.results.config import override
 from companion.runs.identity import digest
+
+MOST_LETTERS = 40  # of the parameters in the name of a folder
+
+
+def _in_letters(value: object) -> str:
+    """A setting in the name of a folder: lists joined, files without their folders."""
+    if isinstance(value, list | tuple):
+        return "-".join(map(_in_letters, value))
+    return Path(str(value)).name
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,15 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Of its folder below ``build/runs``: equal requests are one run."""
-        return f"{self.figure.replace('/', '-')}-{digest(asdict(self))}"
+        """Of its folder below ``build/runs``, with the parameters that fit; equal requests are one run.
+
+        >>> Request("attend/readout", "quick", {"task": ["scan"], "seeds": 1}).name.rpartition("-")[0]
+        'attend-readout-seeds-1-task-scan'
+        """
+        figure = self.figure.replace("/", "-")
+        words = [f"{name}-{_in_letters(value)}" for name, value in sorted(self.parameters.items())]
+        settings = re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(words))[:MOST_LETTERS].strip("-.")
+        return "-".join(filter(None, [figure, settings, digest(asdict(self))]))
 
     @property
     def folder(self) -> str:

@@ -73,16 +73,25 @@ def test_make_says_what_to_do_without_a_suitable_python(tmp_path):
     assert not (tmp_path / ".venv").exists()
 
 
+PUBLISHES = {
+    ("release", "publish"): {"contents": "write"},
+    ("site", "publish"): {"pages": "write", "id-token": "write"},
+}
+
+
 def test_workflows_pin_what_they_run_and_may_only_read():
-    """Actions by digest, no permission but to read, no credentials left; both are updated by dependabot."""
+    """Actions by digest, no permission but to read, no credentials left; both are updated by dependabot.
+
+    What publishes may write in a job of its own, which runs nothing of the checkout.
+    """
     workflows = sorted((ROOT / ".github/workflows").glob("*.yml"))
     assert workflows
     for path in workflows:
         workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert workflow["permissions"] == {"contents": "read"}, path
         assert "pull_request_target" not in workflow[True]  # `on`, as YAML 1.1 has it
-        for job in workflow["jobs"].values():
-            assert "permissions" not in job
+        for name, job in workflow["jobs"].items():
+            assert job.get("permissions") == PUBLISHES.get((path.stem, name)), (path, name)
             for step in (step for step in job["steps"] if "uses" in step):
                 action, _, digest = step["uses"].partition("@")
                 assert re.fullmatch("[0-9a-f]{40}", digest), (path, step)

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import typer.main
 from matplotlib import pyplot
 
+from attnlib.cli import app
 from attnlib.errors import BadInput
 from companion.book.numbers import table, value_at, written
 from companion.book.prose import Book, PageHtml, Shown, filled, num
@@ -116,6 +118,9 @@ def test_a_table_leaves_out_rows_of_which_nothing_was_measured():
 # -- what readers are told to type ---------------------------------------------------------------------------
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def snippets(page: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
@@ -145,6 +150,32 @@ def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, mon
     expected, names["training"] = names.pop("terms"), [SimpleNamespace(**names)]
     exec(compile(snippet, "README.md", "exec"), names)
     torch.testing.assert_close(names["terms"], expected)
+
+
+@pytest.mark.slow
+def test_the_readme_prints_what_its_first_snippet_prints(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(snippets("README.md")[0], "README.md", "exec"), {})
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    assert capsys.readouterr().out == shown
+    assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_commands_of_the_readme_exist():
+    blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
+    commands = set(re.findall(r"^attnlib (\w+)", blocks, flags=re.MULTILINE))
+    listed = typer.main.get_command(app).commands
+    assert len(commands) > 4
+    assert commands <= set(listed)
+
+
+def test_targets_of_the_readme_exist():
+    targets = re.findall(r"make (\w+)", README)
+    assert {"book", "serve", "check", "format"} <= set(targets)
+    for target in targets:
+        assert re.search(
+            rf"^(\w+ )*{target}( \w+)*:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+        ), target
 
 
 def test_commands_in_the_prose_name_figures_and_parameters_that_exist():

@@ -1,0 +1,257 @@
+"""Runs with a reader's parameters, below ``build/runs``: names, main numbers, and how two differ."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from attnlib.errors import AttnlibError, BadInput, UnknownName
+from companion.book.project import Project, find, minutes
+from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, look_up
+from companion.results.request import Request
+from companion.results.result import Result
+
+MAIN = 8  # numbers that open a run
+MOST_DIFFERENCES = 30  # that are printed
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run that ``attnlib run -p`` recorded."""
+
+    project: Project
+    request: Request
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return self.request.name
+
+    @property
+    def folder(self) -> Path:
+        return self.project.root / self.request.folder
+
+    @property
+    def settings(self) -> str:
+        """Its parameters as a reader types them, files without their folders.
+
+        >>> request = Request("attend/readout", "quick", {"task": ["scan"], "source": "/texts/my.en"})
+        >>> OwnRun(Project(Path()), request).settings
+        'source=my.en task=scan'
+        """
+        words = [f"{name}={shown(value)}" for name, value in sorted(self.request.parameters.items())]
+        if self.request.profile != "quick":
+            words.insert(0, f"--profile {self.request.profile}")
+        return " ".join(words)
+
+    @property
+    def started(self) -> datetime:
+        """When it was recorded."""
+        return datetime.fromtimestamp((self.folder / "run.json").stat().st_mtime)
+
+    @property
+    def notebook(self) -> Path:
+        return self.folder / f"{self.request.experiment}.ipynb"
+
+    @property
+    def state(self) -> str:
+        """``finished``, ``failed`` or ``not finished``."""
+        if self.notebook.with_suffix(".error.txt").is_file():
+            return "failed"
+        return "finished" if self.notebook.is_file() else "not finished"
+
+    @property
+    def minutes(self) -> float | None:
+        return minutes(self.folder, self.request.experiment)
+
+    @cached_property
+    def result(self) -> Result:
+        """What it computed. Raises BadInput: it has not been computed."""
+        path = self.folder / f"{self.request.experiment}.json"
+        if not path.is_file():
+            raise BadInput(f"{self.name} has no result yet: run it again to finish it")
+        return Result.load(path)
+
+
+def shown(value: object) -> str:
+    """A setting in a few letters: lists with commas, files without their folders."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(shown, value))
+    text = str(value)
+    return Path(text).name if "/" in text else text
+
+
+def own_runs(project: Project) -> list[OwnRun]:
+    """All recorded runs, the newest first; what is no such folder is passed over."""
+    runs = []
+    for path in (project.build / "runs").glob("*/run.json"):
+        with suppress(BadInput):
+            run = OwnRun(project, Request.read(path))
+            if run.folder == path.parent:  # one that an older version named otherwise cannot be continued
+                runs.append(run)
+    return sorted(runs, key=_start, reverse=True)
+
+
+def _start(run: OwnRun) -> datetime:
+    return run.started
+
+
+def find_run(project: Project, name: str) -> OwnRun:
+    """The run with this number of ``attnlib status``, this name, or this end of a name.
+
+    Raises UnknownName: there is none. BadInput: the end belongs to several.
+    """
+    runs = own_runs(project)
+    if name.isdecimal() and 1 <= int(name) <= len(runs):
+        return runs[int(name) - 1]
+    named = [run for run in runs if run.name.endswith(Path(name).name) or name == run.name]
+    if not named:
+        raise UnknownName("run", name, [run.name for run in runs])
+    if len(named) > 1:
+        raise BadInput(f"{name} is the end of {len(named)} runs: {', '.join(run.name for run in named)}")
+    return named[0]
+
+
+# The main numbers of a run.
+
+
+def main_numbers(project: Project, request: Request, result: Result) -> dict[str, Estimate]:
+    """The numbers that the figure's claims are about, here those of this run; by key, at most eight.
+
+    A claim about a task of the book leads to the same number of the reader's task.
+    """
+    from companion.claims.model import load_claims
+
+    keys: list[str] = []
+    for claim in load_claims(project.root / "claims"):
+        if claim.experiment == request.experiment:
+            keys += claim.keys
+    numbers: dict[str, Estimate] = {}
+    for key in [*_at_own_tasks(dict.fromkeys(keys), result.values), *leaves(result.values)]:
+        with suppress(MissingKey, CannotBeRun, NotRun):
+            estimate = look_up(result.values, key)
+            if estimate.defined:
+                numbers[key] = estimate
+        if len(numbers) == MAIN:
+            break
+    return numbers
+
+
+def _at_own_tasks(keys: Iterable[str], values: Mapping) -> Iterator[str]:
+    for key in keys:
+        first, dot, rest = key.partition(".")
+        if first in values:
+            yield key
+        elif dot:
+            yield from (f"{task}.{rest}" for task in values)
+
+
+def leaves(values: object, key: str = "") -> Iterator[str]:
+    """Dotted keys of all numbers.
+
+    >>> list(leaves({"scan": {"AED": {"value": 0.5, "low": 0.4}, "n": 3}, "text": "no number"}))
+    ['scan.AED', 'scan.n']
+    """
+    if isinstance(values, Mapping):
+        if "value" in values:
+            yield key
+            return
+        for name, content in values.items():
+            yield from leaves(content, f"{key}.{name}" if key else str(name))
+    elif isinstance(values, int | float) and not isinstance(values, bool):
+        yield key
+
+
+def opening(project: Project, request: Request, result: Result) -> str:
+    """Markdown that opens the notebook of a run: what it is, and its main numbers."""
+    figure = find(project, request.figure)
+    run = OwnRun(project, request)
+    lines = [
+        f"**Your run** of *{figure.title}* with `{run.settings}`. Its numbers are in the table; plots and "
+        "tables below are of this run as well. Numbers and verdicts in sentences are the book's.",
+        "",
+        "| number | this run |",
+        "|---|---|",
+    ]
+    lines += [f"| `{key}` | {number} |" for key, number in main_numbers(project, request, result).items()]
+    return "\n".join(lines) + "\n"
+
+
+# Two runs compared.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Settings and numbers in which two results differ, by name or key: the first's, the second's."""
+
+    settings: dict[str, tuple[object, object]]
+    numbers: dict[str, tuple[str, str]]
+    equal: int  #: numbers that are the same
+    apart: tuple[int, int]  #: numbers that only the first has, and only the second
+
+
+def compare(first: Result, second: Result) -> Comparison:
+    """Compare two results of one experiment.
+
+    Raises BadInput: they are of different experiments.
+    """
+    if first.experiment != second.experiment:
+        raise BadInput(
+            f"{first.experiment} and {second.experiment} measure different things; compare two runs of one "
+            "figure"
+        )
+    settings = {
+        name: (first.config.get(name), second.config.get(name))
+        for name in sorted(first.config.keys() | second.config.keys())
+        if first.config.get(name) != second.config.get(name)
+    }
+    of_first, of_second = list(leaves(first.values)), set(leaves(second.values))
+    common = [key for key in of_first if key in of_second]
+    numbers, equal = {}, 0
+    for key in common:
+        with suppress(AttnlibError):  # a branch that could not be run has no number
+            estimates = look_up(first.values, key), look_up(second.values, key)
+            if estimates[0] == estimates[1]:
+                equal += 1
+            else:
+                numbers[key] = (str(estimates[0]), str(estimates[1]))
+    return Comparison(settings, numbers, equal, (len(of_first) - len(common), len(of_second) - len(common)))
+
+
+def diff_lines(comparison: Comparison, names: tuple[str, str], *, everything: bool) -> Iterator[str]:
+    """A comparison in words: settings, then numbers, with how many are equal."""
+    yield f"first: {names[0]}"
+    yield f"second: {names[1]}"
+    for name, (first, second) in comparison.settings.items():
+        yield f"  {name}: {shown(first)} → {shown(second)}"
+    total = len(comparison.numbers)
+    yield f"{total} numbers differ, {comparison.equal} are equal"
+    only_first, only_second = comparison.apart
+    if only_first or only_second:
+        yield f"{only_first} numbers only in the first, {only_second} only in the second"
+    keys = list(comparison.numbers)
+    for key in keys if everything else keys[:MOST_DIFFERENCES]:
+        first, second = comparison.numbers[key]
+        yield f"  {key}: {first} → {second}"
+    if total > MOST_DIFFERENCES and not everything:
+        yield f"  … and {total - MOST_DIFFERENCES} more: --all"
+
+
+def book_result(project: Project, request: Request) -> Result:
+    """The book's result that a run departs from. Raises BadInput: it has not been computed here."""
+    path = project.results(request.profile) / f"{request.experiment}.json"
+    if not path.is_file():
+        raise BadInput(
+            f"the book's result is not here: `attnlib run {request.figure} --profile {request.profile}` "
+            "makes it"
+        )
+    return Result.load(path)
+
+
+def as_json(comparison: Comparison) -> str:
+    """A comparison for programs."""
+    content = {"settings": comparison.settings, "numbers": comparison.numbers, "equal": comparison.equal}
+    return json.dumps(content, indent=1, ensure_ascii=False)

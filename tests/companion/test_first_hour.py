@@ -1,0 +1,244 @@
+"""What a newcomer meets in the first hour: lists, runs and their names, explanations, and completion."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from attnlib.cli import app
+from attnlib.errors import BadInput, UnknownName
+from companion.book.execute import _opening
+from companion.book.own_runs import compare, find_run, main_numbers, opening, own_runs
+from companion.book.project import find_all
+from companion.cli import _figures_beginning
+from companion.results import registry
+from companion.results.request import Request
+from companion.results.result import Result
+from tests.companion.claims.claims_builders import claim, save, write_paper
+from tests.companion.data.data_builders import put
+
+HEAD = "---\npart: {part}\nplace: Snell et al. 2021, section 4\n---\n# {title}\n"
+
+
+@pytest.fixture
+def project(project, monkeypatch):
+    """Three figures, one of them with a long title."""
+    pages = {
+        "attend/readout": HEAD.format(part="II", title="What the readout reads"),
+        "attend/interchange": HEAD.format(part="II", title="A title " + "that goes on " * 12),
+        "learn/agreement": HEAD.format(part="III", title="Agreement"),
+    }
+    put(project.notebooks, {f"{name}.md": text for name, text in pages.items()})
+    monkeypatch.chdir(project.root)
+    return project
+
+
+def attnlib(*words: str, columns: int = 80):
+    return CliRunner().invoke(app, words, env={"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)})
+
+
+def ids(output: str) -> list[str]:
+    return [entry["id"] for entry in json.loads(output)]
+
+
+# The list of figures.
+
+
+def test_figures_are_a_row_each(project):
+    lines = attnlib("figures").output.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == [
+        "attend/interchange",
+        "attend/readout",
+        "learn/agreement",
+    ]
+
+
+def test_no_claim_is_judged_for_the_list(project, monkeypatch):
+    monkeypatch.setattr("companion.claims.verify.verify", None)
+    assert attnlib("figures").exit_code == 0
+
+
+def test_figures_are_listed_as_json_with_their_minutes(project):
+    save(project.root, {"a": 1.0}, experiment="readout")
+    (project.results("quick") / "readout.provenance.json").write_text('{"seconds": 90}', encoding="utf-8")
+    (entry,) = json.loads(attnlib("figures", "readout", "--json").output)
+    assert entry["profiles"] == {"quick": {"minutes": 1.5}}
+    assert (entry["part"], entry["title"]) == ("II", "What the readout reads")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["attend/*"], ["attend/interchange", "attend/readout"], id="of a folder"),
+        pytest.param(["*agree*"], ["learn/agreement"], id="within a name"),
+        pytest.param(["--part", "III"], ["learn/agreement"], id="of a part"),
+    ],
+)
+def test_figures_are_chosen(project, words, expected):
+    assert ids(attnlib("figures", *words, "--json").output) == expected
+
+
+def test_a_pattern_that_fits_nothing_is_refused(project):
+    with pytest.raises(UnknownName, match=r"no figure 'learned/\*'"):
+        find_all(project, ["learned/*"])
+
+
+def test_a_figure_lists_its_parameters(project):
+    output = attnlib("figures", "readout").output
+    assert "attnlib run attend/readout -p NAME=VALUE" in output
+    assert "\n  seeds" in output
+
+
+def test_a_pattern_runs_every_figure_that_fits(project, monkeypatch):
+    targets = []
+    monkeypatch.setattr(
+        "companion.book.workflow.run", lambda _, names, *rest, **kind: targets.extend(names) or 0
+    )
+    assert attnlib("run", "attend/*", "--explain").exit_code == 0
+    assert targets == ["build/notebooks/attend/interchange.ipynb", "build/notebooks/attend/readout.ipynb"]
+
+
+def test_the_shell_completes_figures(project):
+    assert _figures_beginning("attend/r") == ["attend/readout"]
+
+
+def test_completion_can_be_installed():
+    assert "--install-completion" in attnlib("--help", columns=120).output
+
+
+# Runs.
+
+VALUES = {"mine": {"AED": {"share": {"value": 0.25, "low": 0.2, "high": 0.3, "n": 3}}, "n": 4}}
+
+
+def recorded(project, parameters, values=None):
+    """A run with parameters, with its result where there are values."""
+    request = Request("attend/readout", "quick", parameters)
+    request.write(project.root / request.folder / "run.json")
+    if values is not None:
+        Result("readout", "quick", dict(parameters), values, {}, {}).save(project.root / request.folder)
+        put(project.root / request.folder, {"readout.ipynb": "{}"})
+    return request
+
+
+def test_a_run_is_named_by_its_parameters(project):
+    request = recorded(project, {"task": ["scan"], "source": "/home/me/my texts.en"})
+    assert request.name.startswith("attend-readout-source-my-texts.en-task-scan-")
+
+
+def test_runs_are_listed_with_their_state(project):
+    recorded(project, {"seeds": 1}, VALUES)
+    recorded(project, {"seeds": 2})
+    states = {
+        entry["parameters"]["seeds"]: entry["state"]
+        for entry in json.loads(attnlib("status", "--json").output)
+    }
+    assert states == {1: "finished", 2: "not finished"}
+
+
+def test_status_prints_parameters_as_they_are_typed(project):
+    recorded(project, {"task": ["scan", "one_to_one"], "seeds": 1}, VALUES)
+    assert "seeds=1 task=scan,one_to_one" in attnlib("status", columns=160).output
+
+
+@pytest.mark.parametrize("end", ["1", "whole", "last letters"])
+def test_a_run_is_found_by_number_name_or_end(project, end):
+    request = recorded(project, {"seeds": 1}, VALUES)
+    name = {"1": "1", "whole": request.name, "last letters": request.name[-6:]}[end]
+    assert find_run(project, name).request == request
+
+
+def test_an_unknown_run_is_refused(project):
+    recorded(project, {"seeds": 1})
+    with pytest.raises(UnknownName, match="no run 'attend-readout-seed-1'"):
+        find_run(project, "attend-readout-seed-1")
+
+
+def test_a_folder_that_is_no_run_is_passed_over(project):
+    put(project.build / "runs" / "x", {"run.json": "{"})
+    assert own_runs(project) == []
+
+
+def test_two_runs_differ_in_settings_and_numbers(project):
+    other = {"mine": {"AED": {"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}}, "n": 4}}
+    first, second = (
+        Result("readout", "quick", {"seeds": n}, values, {}, {}) for n, values in ((1, VALUES), (2, other))
+    )
+    comparison = compare(first, second)
+    assert comparison.settings == {"seeds": (1, 2)}
+    assert list(comparison.numbers) == ["mine.AED.share"]
+    assert comparison.equal == 1
+
+
+def test_results_of_two_figures_are_not_compared():
+    first, second = (Result(name, "quick", {}, VALUES, {}, {}) for name in ("readout", "agreement"))
+    with pytest.raises(BadInput, match="measure different things"):
+        compare(first, second)
+
+
+def test_a_run_is_compared_with_the_book(project):
+    recorded(project, {"seeds": 1}, VALUES)
+    save(project.root, {"mine": {"AED": {"share": 0.75}, "n": 4}}, experiment="readout")
+    output = attnlib("diff", "1").output
+    assert "1 numbers differ, 1 are equal" in output
+    assert "mine.AED.share: 0.750 (no interval) → 0.250 [0.200, 0.300], n = 3" in output
+
+
+def test_a_run_opens_with_the_numbers_that_claims_are_about_at_its_own_task(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=["scan.AED.share"]))
+    request = recorded(project, {"source": "/my.en"}, VALUES)
+    result = Result("readout", "quick", {}, VALUES, {}, {})
+    assert next(iter(main_numbers(project, request, result))) == "mine.AED.share"
+    text = opening(project, request, result)
+    assert text.startswith("**Your run** of *What the readout reads* with `source=my.en`")
+    assert "| `mine.AED.share` | 0.250 [0.200, 0.300], n = 3 |" in text
+
+
+def test_the_notebook_of_a_run_begins_with_what_opens_it(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
+    assert _opening(project, recorded(project, {"seeds": 1}, VALUES)).startswith("**Your run**")
+
+
+def test_a_run_without_a_result_has_no_opening(project):
+    assert _opening(project, recorded(project, {"seeds": 1})) == ""
+
+
+# What authors of figures meet.
+
+
+def test_an_experiment_that_cannot_list_its_networks_is_named_with_its_line(monkeypatch):
+    experiment = registry.load("readout")
+
+    def measurements(config):
+        return config.no_such_setting
+
+    monkeypatch.setattr(experiment, "measurements", measurements)
+    with pytest.raises(BadInput, match=r"readout does not say .* at tests/companion/test_first_hour\.py:\d+"):
+        experiment.models(object())
+
+
+# Claims.
+
+
+def test_verify_explains_its_headings(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
+    assert "mathematics, data, networks: statements" in attnlib("verify").output
+
+
+def test_verify_says_why_a_claim_cannot_be_judged(project):
+    presupposes = {"keys": ["accuracy"], "threshold": 0.95, "says": "the networks have learned"}
+    write_paper(
+        project.root / "claims",
+        claim("a-claim", experiment="readout", keys=["share"], presupposes=presupposes),
+    )
+    save(project.root, {"share": 0.25, "accuracy": 0.5}, experiment="readout")
+    output = attnlib("verify", "a-claim").output
+    assert "a-claim at quick: cannot be judged" in output
+    assert "`accuracy` is 0.500, not at least 0.95" in output
+
+
+def test_an_unknown_claim_is_refused(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
+    result = attnlib("verify", "b-claim")
+    assert result.exit_code == 2
+    assert "did you mean 'a-claim'" in result.stderr
