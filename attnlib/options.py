@@ -16,9 +16,9 @@ from attnlib.errors import BadInput, check_known
 Stage = Literal["fit", "judge", "report", "all"]
 
 # Names of options, by topic.
-TEXT_OPTIONS = ("source_language", "target_language", "prefix")
+TEXT_OPTIONS = ("source_language", "target_language", "prefix", "target_tokenizer")
 PASS_OPTIONS = ("kinds", "layers", "ignore_special")
-BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate")
+BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate", "generation")
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
 CALL_OPTIONS = ("out", "threads", "shard", "stage")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
@@ -48,6 +48,13 @@ class AnalyseOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
     ] = False
+    generation: Annotated[
+        str | None,
+        Option(
+            help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
+            "config: as its generation config says."
+        ),
+    ] = None
     traces: Annotated[
         Path | None,
         Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
@@ -59,6 +66,13 @@ class AnalyseOptions:
     prefix: Annotated[
         str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
     ] = ""
+    target_tokenizer: Annotated[
+        str | None, Option(help="Folder or name of the target's tokenizer, if each side has one.")
+    ] = None
+    references: Annotated[
+        tuple | None,
+        listed(help="Further translations for BLEU, line by line: files, with commas.", show_default="none"),
+    ] = None
     kinds: Annotated[
         tuple,
         listed(help="Of attention: cross,encoder_self,decoder_self; a decoder or an encoder alone has one."),
@@ -123,7 +137,12 @@ class AnalyseOptions:
         """Parse kinds, layers and heads, which are texts on the command line."""
         from attnlib.arrays import as_tuple
 
-        readers: dict[str, Callable[[str], tuple]] = {"kinds": words, "layers": numbers, "heads": numbers}
+        readers: dict[str, Callable[[str], tuple]] = {
+            "kinds": words,
+            "layers": numbers,
+            "heads": numbers,
+            "references": words,
+        }
         for name, read in readers.items():
             value = getattr(self, name)
             values = read(value) if isinstance(value, str) else as_tuple(value)
@@ -140,6 +159,10 @@ class AnalyseOptions:
 
     def _check_what_is_analysed(self) -> None:
         """Raise BadInput unless the options name a model and a text, or traces without options of a model."""
+        if self.generation is not None and not self.generate:
+            raise BadInput("--generation says how the model writes the target: give --generate as well")
+        if self.references and self.target is None:
+            raise BadInput("--references are further translations: give the first as --target")
         if self.traces is None:
             if self.model is None or self.source is None:
                 raise BadInput(_WHAT_TO_GIVE)
@@ -210,6 +233,9 @@ class AlignOptions:
     prefix: Annotated[
         str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
     ] = ""
+    target_tokenizer: Annotated[
+        str | None, Option(help="Folder or name of the target's tokenizer, if each side has one.")
+    ] = None
     batch_size: Annotated[int, Option(min=1, help="Pairs passed through the model at once.")] = 32
     longest: Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128
     device: Annotated[str, Option(help="As torch names it: cpu, cuda.")] = "cpu"
@@ -247,6 +273,32 @@ def flag_of(name: str) -> str:
         '--batch-size'
     """
     return f"--{name.replace('_', '-')}"
+
+
+def arguments(text: str | None) -> dict[str, Any] | str | None:
+    """Parse arguments of the command line, each a name with a value of JSON; a word alone stays a word.
+
+    Raises:
+        BadInput: the text is not such a list.
+
+    Example:
+        >>> arguments("num_beams=4,do_sample=true"), arguments("config")
+        ({'num_beams': 4, 'do_sample': True}, 'config')
+    """
+    import json
+
+    if text is None or "=" not in text:
+        return text
+    parsed = {}
+    for pair in text.split(","):
+        name, _, value = pair.strip().partition("=")
+        try:
+            parsed[name] = json.loads(value)
+        except ValueError as error:
+            raise BadInput(
+                f"{pair!r} is not a name with a number, true or false; write it as in num_beams=4"
+            ) from error
+    return parsed
 
 
 def words(text: str) -> tuple[str, ...]:
