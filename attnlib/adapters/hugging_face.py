@@ -491,6 +491,7 @@ def _path_of(place: Hooked) -> str:
     return place.attention
 
 
+_SAME_LOGITS = 1e-2  # the most that logits differ by rounding alone, in half precision, for the largest
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
 
 
@@ -575,7 +576,8 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         Probabilities; zero at padding.
 
     Raises:
-        BadInput: the model has no output layer, or its encoder reads no words.
+        BadInput: the model has no output layer, its encoder reads no words, or its decoder does not run on
+            ``encoder_outputs`` alone.
 
     Example:
         >>> from transformers import T5Config, T5ForConditionalGeneration
@@ -593,15 +595,72 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         encoded = model.get_encoder()(input_ids=ids, attention_mask=trace.source_mask.long())
         states = encoded.last_hidden_state  # (batch, source, width of the encoder)
 
+        def outputs_of(chosen: Float[Tensor, "pairs seen width"]) -> Any:
+            outputs = copy(encoded)  # of the class that the model expects
+            outputs.last_hidden_state = chosen
+            return outputs
+
+        first = trace.first(1)
+        needs_ids = _needs_ids(model, first, encoder_outputs=outputs_of(states[:1]))
+
         def logits(pairs: Pairs) -> Float[Tensor, "pairs steps words"]:
             read = trace.target_tokens[pairs.samples, : pairs.steps]  # (pairs, steps)
             mask = trace.target_mask[pairs.samples, : pairs.steps]  # (pairs, steps)
-            outputs = copy(encoded)  # of the class that the model expects
-            outputs.last_hidden_state = states[pairs.samples, pairs.positions][:, None]  # (pairs, 1, width)
-            position_mask = torch.ones_like(pairs.positions)[:, None]  # (pairs, 1)
-            return _logits_of(model, read, mask, encoder_outputs=outputs, attention_mask=position_mask)
+            position_ids = ids[pairs.samples, pairs.positions][:, None]  # (pairs, 1)
+            source = {
+                "encoder_outputs": outputs_of(states[pairs.samples, pairs.positions][:, None]),
+                "attention_mask": torch.ones_like(position_ids),
+            }
+            if needs_ids:
+                source["input_ids"] = position_ids
+            return _logits_of(model, read, mask, **source)
 
         return probe_of_pairs(trace, logits, pairs_by_length(trace, least=1024))
+
+
+def _needs_ids(model: Any, trace: Trace, *, encoder_outputs: Any) -> bool:
+    """Return whether a model predicts on encoder outputs what it does on a source only if given ids as well.
+
+    FSMT masks later steps only if it has ids.
+
+    Raises:
+        BadInput: the model does not run on encoder outputs, or predicts something else of them.
+    """
+    ids = trace.source_tokens * trace.source_mask
+    mask = trace.source_mask.long()
+    expected = _logits_of(model, trace.target_tokens, trace.target_mask, input_ids=ids, attention_mask=mask)
+    for needs_ids in (False, True):
+        source = {"input_ids": ids} if needs_ids else {}
+        source |= {"encoder_outputs": encoder_outputs, "attention_mask": mask}
+        try:
+            logits = _logits_of(model, trace.target_tokens, trace.target_mask, **source)
+        except (BadInput, torch.OutOfMemoryError):
+            raise
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            continue
+        difference = (logits - expected)[trace.target_mask].abs().max()
+        if difference > _SAME_LOGITS * expected[trace.target_mask].abs().max():
+            reason = f"its predictions differ by {float(difference):.2g}"
+            continue
+        if needs_ids and _ignores_states(model, trace, logits, source=source):
+            reason = "it reads the ids once more"
+            continue
+        return needs_ids
+    raise BadInput(
+        f"{type(model).__name__} does not run on encoder_outputs as on the source itself, and the lexical "
+        f"probe needs that ({reason})"
+    )
+
+
+def _ignores_states(
+    model: Any, trace: Trace, logits: Float[Tensor, "batch target words"], *, source: Mapping[str, Any]
+) -> bool:
+    """Return True if predictions are the same with encoder states of zero."""
+    zeros = copy(source["encoder_outputs"])
+    zeros.last_hidden_state = torch.zeros_like(zeros.last_hidden_state)
+    with_zeros = {**source, "encoder_outputs": zeros}
+    return torch.equal(logits, _logits_of(model, trace.target_tokens, trace.target_mask, **with_zeros))
 
 
 def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Float[Tensor, "batch target words"]:
