@@ -389,7 +389,7 @@ class Checkpoint:
                     return_dict_in_generate=False,
                     **arguments,
                 )
-            except ValueError as error:
+            except (ArithmeticError, TypeError, ValueError) as error:
                 raise BadInput(f"the model cannot write so: {_first_line(error)}") from error
         read = written[:, :-1].cpu()
         target = written[:, 1:].cpu()

@@ -245,3 +245,30 @@ def difference(trace, attention, weights):
         ours = trace.softmax(attention, head)
         most = max(most, float(((ours - weights[:, head]) * trace.target_mask[:, :, None]).abs().max()))
     return most
+
+
+# -- texts and tokenizers --
+
+SOURCE = [
+    f"the {adjective} {noun} waits" for adjective in ("old", "red", "cold") for noun in ("house", "river")
+]
+TARGET = [
+    f"das {adjective} {noun} wartet" for adjective in ("alte", "rote", "kalte") for noun in ("Haus", "Boot")
+]
+
+
+def tokenizer_of(lines, *, marks=("<pad>", "</s>", "<unk>", "<s>"), end=True):
+    """A piece a word, after marks for padding, end, unknown words and begin."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = dict.fromkeys(word for line in lines for word in line.split())
+    vocabulary = {piece: number for number, piece in enumerate([*marks, *words])}
+    pad, end_mark, unknown, begin = marks
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if end:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"$A {end_mark}", special_tokens=[(end_mark, vocabulary[end_mark])]
+        )
+    names = {"pad_token": pad, "eos_token": end_mark, "unk_token": unknown, "bos_token": begin}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
