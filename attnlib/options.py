@@ -20,7 +20,7 @@ TEXT_OPTIONS = ("source_language", "target_language", "prefix", "target_tokenize
 PASS_OPTIONS = ("kinds", "layers", "ignore_special")
 BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate", "generation")
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
-CALL_OPTIONS = ("out", "threads", "shard", "stage")  # no number depends on them
+CALL_OPTIONS = ("out", "threads", "shard", "stage", "tables")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
 
 
@@ -100,6 +100,13 @@ class AnalyseOptions:
     every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
     probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
     sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12
+    tables: Annotated[
+        tuple,
+        listed(
+            help="Forms of the tables: csv, parquet (needs pyarrow); sentences adds a table of the pairs on "
+            "the page, with attention and terms of every head."
+        ),
+    ] = ("csv",)
     words: Annotated[
         bool,
         Option("--words", help="Join pieces to words in the pairs on the page; all numbers stay by piece."),
@@ -142,6 +149,7 @@ class AnalyseOptions:
             "layers": numbers,
             "heads": numbers,
             "references": words,
+            "tables": words,
         }
         for name, read in readers.items():
             value = getattr(self, name)
@@ -154,6 +162,12 @@ class AnalyseOptions:
 
         check_known("method", self.method, get_args(Method))
         check_known("stage", self.stage, get_args(Stage))
+        for form in self.tables:
+            check_known("form of tables", form, ("csv", "parquet", "sentences"))
+        if "parquet" in self.tables:
+            from attnlib.optional import library
+
+            library("pyarrow")  # missing, it is said before any work
         for kind in self.kinds:
             check_known("kind of attention", kind, get_args(AttentionKind))
 

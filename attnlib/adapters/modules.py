@@ -122,7 +122,7 @@ class PartOfProjection(nn.Linear):
         self._is_turned = type(self._whole).__name__ == "Conv1D" and hasattr(self._whole, "nf")
         if not self._is_turned and not isinstance(self._whole, nn.Linear):
             raise BadInput(f"{name} is a part of {type(self._whole).__name__}; expected one of nn.Linear")
-        n_rows = self._whole.nf if self._is_turned else self._whole.out_features
+        n_rows: int = self._whole.nf if self._is_turned else self._whole.out_features
         if match["parts"] is None:
             first, end = int(match["first"]), int(match["end"])
         else:

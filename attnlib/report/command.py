@@ -89,7 +89,8 @@ def analyse_command(options: AnalyseOptions) -> None:
         analysis = _finished_analysis(job, options)
         if unfinished or not (options.out / RUN).is_file():
             write_run(options.out, began)
-        write_report(analysis, options.out, title=f"How {job.shown} attends", name=job.name)
+        title = f"How {job.shown} attends"
+        write_report(analysis, options.out, title=title, name=job.name, tables=options.tables)
     console.print(f"report: {options.out / 'index.html'}")
 
 
