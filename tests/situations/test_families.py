@@ -3,9 +3,23 @@
 import pytest
 import torch
 
-from attnlib import HuggingFace, TokenBatch, lexical_probe
+from attnlib import FrameBatch, HuggingFace, TokenBatch, lexical_probe
 from attnlib.adapters.hugging_face import position_limit
-from tests.situations.builders import BATCH, FAMILIES, INFINITE, difference, family, plain_call
+from tests.situations.builders import (
+    BATCH,
+    BEGIN,
+    END,
+    FAMILIES,
+    INFINITE,
+    MARKS,
+    PAD,
+    WORDS,
+    difference,
+    family,
+    made,
+    plain_call,
+    transformers,
+)
 
 ROUNDING = 1e-6
 MANY = 200  # positions of a model that computes them
@@ -54,3 +68,31 @@ def test_a_model_runs_on_all_positions_and_on_no_more(name):
     assert runs(model, int(min(n_source, MANY)), int(min(n_target, MANY)))
     assert n_source == INFINITE or not runs(model, n_source + 1, 3)
     assert n_target == INFINITE or not runs(model, 3, n_target + 1)
+
+
+def moonshine():
+    heads = {
+        f"{half}_{name}": number
+        for half in ("encoder", "decoder")
+        for name, number in (("num_hidden_layers", 2), ("num_attention_heads", 4), ("num_key_value_heads", 4))
+    }
+    sizes = {"vocab_size": WORDS, "hidden_size": 16, "intermediate_size": 16, "max_position_embeddings": 64}
+    config = transformers.MoonshineConfig(**sizes, **heads, **MARKS, decoder_start_token_id=BEGIN)
+    return transformers.MoonshineForConditionalGeneration(config)
+
+
+def test_attention_to_sound_is_the_models_own():
+    model = made(moonshine)
+    sound = torch.randn(2, 4000, generator=torch.Generator().manual_seed(0))
+    target = torch.tensor([[5, 6, END], [7, END, PAD]])
+    trace = HuggingFace(model).trace(FrameBatch(sound, target, target != PAD))
+    with torch.no_grad():
+        expected = model(
+            input_values=sound,
+            decoder_input_ids=trace.target_tokens * trace.target_mask,
+            decoder_attention_mask=trace.target_mask.long(),
+            output_attentions=True,
+            use_cache=False,
+        ).cross_attentions
+    for attention, weights in zip(trace.attentions, expected, strict=True):
+        assert difference(trace, attention, weights) < ROUNDING
