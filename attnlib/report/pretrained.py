@@ -836,7 +836,8 @@ def _class_of(config: Any) -> Any:
         if not hasattr(transformers, architecture):
             raise ValueError(f"it is a {architecture}, which transformers does not have")
         return getattr(transformers, architecture)
-    if type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
+    has_class = "AutoModelForSeq2SeqLM" in (getattr(config, "auto_map", None) or {})  # in code of its own
+    if not has_class and type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
         raise ValueError(
             f"it is of type {config.model_type}, which does not read words and write words; for pictures and "
             "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"
