@@ -116,7 +116,7 @@ class PartOfProjection(nn.Linear):
     def __init__(self, model: nn.Module, name: str):
         nn.Module.__init__(self)  # its weight belongs to another module
         match = _PART.fullmatch(name)
-        assert match is not None  # is_part is asked first
+        assert match is not None  # is_named says so
         self._whole: Any = model.get_submodule(match["path"])
         # transformers' Conv1D stores its weight input first
         self._is_turned = type(self._whole).__name__ == "Conv1D" and hasattr(self._whole, "nf")
@@ -157,7 +157,7 @@ class PartOfProjection(nn.Linear):
 
 
 def require_plain_weight(name: str, projection: Any) -> None:
-    """Refuse a projection whose weight is not there, or is of a class that computes in a way of its own.
+    """Refuse a projection whose weight is not in memory, or is of a class that may compute something else.
 
     Args:
         name: of the projection.

@@ -527,8 +527,8 @@ class LineBatch:
     def cut(self) -> int:
         """Number of pairs with a side that is longer than ``longest``, or than the model has positions for.
 
-        A side of exactly so many pieces may have been cut there or may end there, which one piece more shows.
-        What the model writes is not cut: it ends there.
+        A side of exactly that length may have been cut there or may end there, which one piece more shows.
+        A target that the model writes is not cut: it ends there.
         """
         is_full = self._reaches(self.longest_of_sides).tolist()
         full_pairs = tuple(pair for pair, full in zip(self.pairs, is_full, strict=True) if full)
@@ -544,7 +544,7 @@ class LineBatch:
         return int(longer._reaches(one_more).sum())
 
     def _reaches(self, lengths: tuple[int, int]) -> Bool[Tensor, " pairs"]:
-        """Return True for each pair of which a side has so many pieces."""
+        """Return True for each pair with a side of at least the length given for that side."""
         source, target = lengths
         n_source, n_target = self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1)
         return (n_source >= source) | (n_target >= target)

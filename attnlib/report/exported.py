@@ -81,6 +81,11 @@ def parquet_of(rows: list[dict[str, Any]]) -> bytes:
 
     Raises:
         BadInput: pyarrow is not installed.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> find_spec("pyarrow") is None or parquet_of([{"layer": 0}])[:4] == b"PAR1"
+        True
     """
     table = library("pyarrow").Table.from_pylist(rows)
     buffer = io.BytesIO()

@@ -21,7 +21,8 @@ def in_one_order(stream: Stream) -> Stream:
     """Return a stream that refuses to go on where a reading of its batches differs from an earlier one.
 
     The passes of an analysis hold the last of each ``every`` batches out of the fit. In another order these
-    are not the batches that the second pass judges. What each reading saw is known by a digest of each batch.
+    are not the batches that the second pass judges. A digest of each batch tells whether a later reading
+    saw the same.
 
     Args:
         stream: passes of a model; a list of batches is always the same, and is not looked at.
@@ -90,8 +91,8 @@ def digest_of_batch(batch: Any) -> bytes:
     """Return the SHA-256 of the numbers and words of a batch, whatever it is made of.
 
     Args:
-        batch: tensors, arrays, texts and numbers, in dataclasses, mappings and sequences. What is made of
-            something else counts by its class alone.
+        batch: tensors, arrays, texts and numbers, in dataclasses, mappings and sequences. Anything else
+            counts by its class alone.
 
     Returns:
         32 bytes.

@@ -400,7 +400,7 @@ class Checkpoint:
 
     @property
     def positions(self) -> dict[str, int | float]:
-        """How many pieces of each side the model has positions for; infinity if it computes them."""
+        """The number of positions that the model has, by side; infinity if it computes them."""
         if is_single_stack(self.model):
             most = most_positions(self.model)
             return {"source": torch.inf if most is None else most}
@@ -414,7 +414,7 @@ class Checkpoint:
             longest: pieces of a side that are wanted.
 
         Returns:
-            A sentence; empty if the model has positions for so many pieces.
+            A sentence; empty if the model has positions for all of them.
         """
         sides = [f"{most} pieces of a {side}" for side, most in self.positions.items() if most < longest]
         if not sides:
@@ -836,7 +836,9 @@ def _class_of(config: Any) -> Any:
         if not hasattr(transformers, architecture):
             raise ValueError(f"it is a {architecture}, which transformers does not have")
         return getattr(transformers, architecture)
-    has_class = "AutoModelForSeq2SeqLM" in (getattr(config, "auto_map", None) or {})  # in code of its own
+    has_class = "AutoModelForSeq2SeqLM" in (
+        getattr(config, "auto_map", None) or {}
+    )  # in the checkpoint's own code
     if not has_class and type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
         raise ValueError(
             f"it is of type {config.model_type}, which does not read words and write words; for pictures and "
