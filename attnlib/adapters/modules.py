@@ -117,12 +117,12 @@ class PartOfProjection(nn.Linear):
         nn.Module.__init__(self)  # its weight belongs to another module
         match = _PART.fullmatch(name)
         assert match is not None  # is_named says so
-        self._whole: Any = model.get_submodule(match["path"])
+        self._whole = cast("Any", model.get_submodule(match["path"]))
         # transformers' Conv1D stores its weight input first
         self._is_turned = type(self._whole).__name__ == "Conv1D" and hasattr(self._whole, "nf")
         if not self._is_turned and not isinstance(self._whole, nn.Linear):
             raise BadInput(f"{name} is a part of {type(self._whole).__name__}; expected one of nn.Linear")
-        n_rows: int = self._whole.nf if self._is_turned else self._whole.out_features
+        n_rows = int(self._whole.weight.shape[1 if self._is_turned else 0])
         if match["parts"] is None:
             first, end = int(match["first"]), int(match["end"])
         else:

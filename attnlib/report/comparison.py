@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
+from attnlib.analysis.heads import Head
 from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
 from attnlib.arrays import ShowsShapes
@@ -219,7 +220,7 @@ class _Intervals(ShowsShapes):
 
 def _intervals(first: Analysis, second: Analysis, place: _HeadKey, *, paired: bool) -> _Intervals:
     kind, layer, head = place
-    name = (f"{kind}.{layer}", head)
+    name = Head(f"{kind}.{layer}", head)
     ratios, other_ratios = ratios_of(first.blocks[name]), ratios_of(second.blocks[name])
     factor, other_factor = variance_factor(first), variance_factor(second)
     if paired:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from attnlib.analysis.terms import term_name
@@ -194,8 +195,8 @@ def explain(
         layer=layer,
         head=head,
         names=shown.term_names[attention],
-        terms=shown.terms[attention, head],
-        attention=shown.attention[attention, head],
+        terms=shown.terms[Head(attention, head)],
+        attention=shown.attention[Head(attention, head)],
         query_words=[visible(word) for word in words[query_side]],
         key_words=[visible(word) for word in words[key_side]],
     )

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.interventions import ATTRIBUTIONS
 from attnlib.analysis.part_shares import part_rows
 from attnlib.analysis.results import Analysis, is_even
@@ -353,7 +354,7 @@ def _sample_for_script(
     words = {}
     for side, words_of_side in words_of(analysis, sample, name).items():
         words[side] = [visible(word) for word in words_of_side]
-    maps = [sample.maps[f"{kind}.{layer}", head].flatten() for kind, layer, head in heads]
+    maps = [sample.maps[Head(f"{kind}.{layer}", head)].flatten() for kind, layer, head in heads]
     probe = None
     if sample.probe is not None:
         largest = sample.probe.max().clamp(min=1e-30)

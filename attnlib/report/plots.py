@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlib.analysis.heads import Head
 from attnlib.analysis.results import Analysis, is_even
 from attnlib.analysis.terms import CONSTANT, PARTS, POSITION_BIAS, part_of
 from attnlib.decomposition.components import PART_NAMES
@@ -149,7 +150,7 @@ class Plots:
         """
         attention_name = _require_head(self._analysis, kind, layer=layer, head=head)
         attention, words = sample_of(self._analysis, name, sample)
-        weights = attention[attention_name, head]  # (queries, keys)
+        weights = attention[Head(attention_name, head)]  # (queries, keys)
         query_side, key_side = SIDES_OF_KIND[kind]
         queries, keys = words[query_side], words[key_side]
         figure, (axes,) = _figure(1, 1.5 + 0.25 * len(keys), 1.5 + 0.25 * len(queries))

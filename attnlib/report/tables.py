@@ -115,7 +115,7 @@ class Tables:
             UnknownName: ``by`` or ``weigh`` is another word.
         """
         analysis = self._analysis
-        even = {(f"{row['kind']}.{row['layer']}", row["head"]): is_even(row) for row in analysis.heads}
+        even = {Head.of_row(row): is_even(row) for row in analysis.heads}
         rows = aggregate_rows(
             analysis.blocks, by=by, weigh=weigh, even=even, variance_factor=variance_factor(analysis)
         )
