@@ -65,11 +65,14 @@ check: lint
 test: CHOSEN := -m "not long"
 full: types
 test full: book
-	@$(BIN)/python -m pytest -q $(CHOSEN) --numprocesses $(JOBS) --dist loadfile
+	@# One process has all tests of a file, which share networks and pages; tests/conftest.py puts long files first.
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(CHOSEN) --numprocesses $(JOBS) \
+	  --dist loadfile --no-loadscope-reorder
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
-	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -q -p companion.book.execute --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
-	@$(BIN)/attnlib verify
+	@$(BIN)/attnlib verify & \
+	  ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -q -p companion.book.execute --nbval-lax --numprocesses $(JOBS) --dist loadfile \
+	  build/notebooks && wait $$!
 
 # Numbers guard numbers: every experiment's tiny run, by today's code and by the last that passed, on this machine.
 same: $(INSTALLED)

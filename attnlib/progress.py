@@ -1,7 +1,7 @@
 """Say how far a computation is: by bars with the time left, by the caller's function, or not at all."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,17 +62,18 @@ class _FollowerByBars(Follower):
         return after_batch
 
 
-@contextmanager
-def following(*, progress: Progress | bool | None, console: "Console | None" = None) -> Iterator[Follower]:
-    """Yield what follows the stages of a computation.
+def following(
+    *, progress: Progress | bool | None, console: "Console | None" = None
+) -> AbstractContextManager[Follower]:
+    """Return a context whose value follows the stages of a computation.
 
     Args:
         progress: True for a bar for each stage, below the cell of a notebook or on a console; a function that
             takes the name of a stage and the number of batches that it has read; None or False for nothing.
         console: that bars are drawn on; by default standard error.
 
-    Yields:
-        A follower.
+    Returns:
+        A context, which takes the bars away at its end.
 
     Example:
         >>> with following(progress=print) as follower:
@@ -81,12 +82,14 @@ def following(*, progress: Progress | bool | None, console: "Console | None" = N
         fit 1
     """
     if progress is True:
-        with _bars(console) as bars:
-            yield _FollowerByBars(bars)
-    elif progress:
-        yield _FollowerByFunction(progress)
-    else:
-        yield Follower()
+        return _following_by_bars(console)
+    return nullcontext(_FollowerByFunction(progress) if progress else Follower())
+
+
+@contextmanager
+def _following_by_bars(console: "Console | None") -> Iterator[Follower]:
+    with _bars(console) as bars:
+        yield _FollowerByBars(bars)
 
 
 def _bars(console: "Console | None") -> "RichProgress":

@@ -1,3 +1,8 @@
+"""How often properties are tried, in which order files are read, and what no test waits for."""
+
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples on every machine and run; a time limit per example only measures how busy the machine is.
@@ -6,4 +11,26 @@ settings.register_profile(
     "full", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)  # for make check
+settings.register_profile("few", settings.get_profile("full"), max_examples=3)  # where calls are what counts
 settings.load_profile("full")
+
+
+RANKS = {"long": 0, "slow": 1}  # of a file, by the marks of its tests
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest: none is then at work long after all others are done."""
+    ranks = {}
+    for item in items:
+        marked = [RANKS[mark.name] for mark in item.iter_markers() if mark.name in RANKS]
+        ranks[item.path] = min([*marked, ranks.get(item.path, len(RANKS))])
+    items.sort(key=lambda item: ranks[item.path])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk():
+    """What a test writes need not outlive a power cut; to wait until it would takes longer than to write."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield

@@ -1,7 +1,7 @@
 """Show how far the two passes over a corpus are."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.progress import AfterBatch, Progress, following
@@ -9,19 +9,25 @@ from attnlib.progress import AfterBatch, Progress, following
 TITLES = {"fit": "components", "judge": "shares"}
 
 
-@contextmanager
-def followed(stream: Stream, shard: Shard, *, progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Yield the function to call after each batch with the stage and the batches read, or None.
+def followed(
+    stream: Stream, shard: Shard, *, progress: Progress | bool | None
+) -> AbstractContextManager[Progress | None]:
+    """Return a context whose value is the function to call after each batch, with stage and batches read.
 
     Args:
         stream: batches of the corpus, which may know how many they are.
         shard: the batches that are read.
-        progress: a function, which is yielded as it is; True for a function that moves a bar; None or False
-            for nothing.
+        progress: a function, which becomes the value as it is; True for a function that moves a bar; None or
+            False for nothing.
     """
-    if progress is not True:
-        yield progress or None
-        return
+    if progress is True:
+        return _followed_by_bars(stream, shard)
+    return nullcontext(progress or None)
+
+
+@contextmanager
+def _followed_by_bars(stream: Stream, shard: Shard) -> Iterator[Progress]:
+    """Draw a bar for each stage once its first batch has been read."""
     with following(progress=True) as follower:
         stages: dict[str, AfterBatch] = {}
 

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import masked_softmax
-from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.initialise import draw_parameters
 from attnlib.trace import Attention, Trace
 
 AttentionMode = Literal["learned", "uniform", "alone"]
@@ -88,8 +88,8 @@ class AttentiveClassifier(nn.Module):
     def __init__(self, config: ClassifierConfig, generator: torch.Generator):
         super().__init__()
         self.config = config
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = undrawn_embedding(config.words, config.embedding_width)
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
+            self.embedding = nn.Embedding(config.words, config.embedding_width)
             # Two layers of one direction: see _both_directions.
             self.forwards, self.backwards = (
                 nn.LSTM(config.embedding_width, config.width, batch_first=True) for _ in range(2)
@@ -97,7 +97,6 @@ class AttentiveClassifier(nn.Module):
             self.attention_hidden = nn.Linear(2 * config.width, config.width)
             self.attention_score = nn.Linear(config.width, 1)
             self.readout = nn.Linear(2 * config.width, 1)
-        self.to_empty(device="cpu")
         draw_parameters(self, generator)
         for name, parameter in self.named_parameters():
             of_attention = name.startswith("attention_")

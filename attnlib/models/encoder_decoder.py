@@ -142,7 +142,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.config = config
         recurrent, attends = config.architecture != "AO", config.architecture != "VED"
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
             self.source_embedding = nn.Embedding(config.source_size, config.width)
             self.target_embedding = nn.Embedding(config.target_size, config.width)
             self.encoder = (
@@ -155,7 +155,6 @@ class EncoderDecoder(nn.Module):
             if not recurrent and config.positions == "learned":
                 self.encoder_position_embedding = nn.Embedding(TABLE_ROWS, config.width)
                 self.decoder_position_embedding = nn.Embedding(TABLE_ROWS, config.width)
-        self.to_empty(device="cpu")
         self._initialise(generator)
 
     def _initialise(self, generator: torch.Generator) -> None:

@@ -43,23 +43,3 @@ def fan_in(layer: Any) -> int:
         (3, 5)
     """
     return layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
-
-
-def undrawn_embedding(tokens: int, width: int) -> nn.Embedding:
-    """Return a trainable embedding whose values have not been drawn yet.
-
-    On the meta device the constructor of ``nn.Embedding`` draws as well, to no effect, by a route that loads
-    torch's compiler: a second and a half in every process.
-
-    Args:
-        tokens: number of rows.
-        width: of a row.
-
-    Returns:
-        An embedding whose values are arbitrary.
-
-    Example:
-        >>> undrawn_embedding(5, 3).weight.requires_grad
-        True
-    """
-    return nn.Embedding.from_pretrained(torch.empty(tokens, width), freeze=False)

@@ -143,7 +143,9 @@ def _fused(
     return states, _map_state(lambda part: part[0], last)
 
 
-def _map_state(change: Callable[[Tensor], Tensor], state: State) -> State:
+def _map_state(
+    change: Callable[[Tensor], Tensor], state: Tensor | tuple[Tensor, Tensor]
+) -> Tensor | tuple[Tensor, Tensor]:
     """Apply a change to the tensor of a state, or to both of an LSTM's."""
     if isinstance(state, tuple):
         hidden, memory = state

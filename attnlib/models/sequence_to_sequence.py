@@ -37,7 +37,7 @@ from attnlib.deprecated import former_trace
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.attention import BILINEAR, Score, Scoring, masked_softmax
 from attnlib.models.corpus import Batch
-from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.initialise import draw_parameters
 from attnlib.trace import Attention, Trace
 
 Link = Literal["initial", "every_step", "attention"]
@@ -240,8 +240,8 @@ class SequenceToSequence(nn.Module):
         is_state_alone = is_luong or config.link == "initial"
         features = width if is_state_alone else 2 * width + from_source
         with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
-            self.embedding_source = undrawn_embedding(config.source_size, width)
-            self.embedding_target = undrawn_embedding(config.target_size, width)
+            self.embedding_source = nn.Embedding(config.source_size, width)
+            self.embedding_target = nn.Embedding(config.target_size, width)
             self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
             self.decoder = layer(width + beside_the_word, width, **shape)
             if self._is_mapped:

@@ -45,7 +45,7 @@ from attnlib.linear_map import LinearMap, Rotary, Rotation
 from attnlib.models.attention import is_checked
 from attnlib.models.corpus import Batch
 from attnlib.models.encoder_decoder import TABLE_ROWS, TABLES_KEPT, check_table, sinusoidal_positions
-from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.initialise import draw_parameters
 from attnlib.trace import Attention, AttentionKind, Trace
 
 Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
@@ -616,11 +616,11 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
-            self.embedding_source = undrawn_embedding(config.source_size, config.width)
-            self.embedding_target = undrawn_embedding(config.target_size, config.width)
+            self.embedding_source = nn.Embedding(config.source_size, config.width)
+            self.embedding_target = nn.Embedding(config.target_size, config.width)
             if config.positions == "learned":
-                self.positions_source = undrawn_embedding(TABLE_ROWS, config.width)
-                self.positions_target = undrawn_embedding(TABLE_ROWS, config.width)
+                self.positions_source = nn.Embedding(TABLE_ROWS, config.width)
+                self.positions_target = nn.Embedding(TABLE_ROWS, config.width)
             self.encoder = nn.ModuleList(EncoderLayer(config, layer) for layer in range(config.layers))
             self.decoder = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.layers))
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(config.width) for _ in range(2))

@@ -29,7 +29,7 @@ from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.linear_map import LinearMap
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.corpus import Batch
-from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.initialise import draw_parameters
 from attnlib.trace import Attention, Trace
 
 AttentionMode = Literal["learned", "uniform"]
@@ -167,13 +167,12 @@ class BilinearTranslator(nn.Module):
         width, stack = config.width, {"num_layers": config.layers, "batch_first": True}
         if config.layers > 1:  # torch warns of dropout between the layers where there is one
             stack["dropout"] = config.dropout
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = undrawn_embedding(config.words, width)
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
+            self.embedding = nn.Embedding(config.words, width)
             self.encoder = nn.LSTM(width, width, bidirectional=True, **stack)
             self.decoder = nn.LSTM(width, width, **stack)
             self.query = nn.Linear(width, 2 * width)
             self.readout = Readout(config)
-        self.to_empty(device="cpu")
         draw_parameters(self, generator)
         self.query.requires_grad_(config.attention == "learned")
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput, TrainingDiverged
 from attnlib.sealed import loads, write_json_atomic
 from companion.runs.checkpoint import Progress, load_newest, save_checkpoint
+from companion.runs.optimiser import Adam
 
 RECORDS = 50  # points of the loss curve kept
 
@@ -121,9 +122,7 @@ def train_network(
     """
     model.to(device)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = torch.optim.Adam(
-        trained, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True
-    )
+    optimiser = Adam(trained, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True)
     progress = Progress(0, [])
     if folder is not None:
         _require_same_schedule(folder, schedule)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from attnlib.errors import BadInput, check_at_least, check_known
-from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.initialise import draw_parameters
 from companion.data.by_rule import task, task_by_rule
 from companion.data.task import Task
 from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
@@ -188,15 +188,14 @@ class Copier(nn.Module):
         super().__init__()
         self.config = config
         width, layer = config.width, {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = undrawn_embedding(config.words + 1, width)
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
+            self.embedding = nn.Embedding(config.words + 1, width)
             self.encoder = layer(width, width, batch_first=True)
             self.decoder = layer(width, width, batch_first=True)
             self.context_map = nn.Linear(width, width)
             self.hidden = nn.Linear(2 * width, width)
             self.readout = nn.Linear(width, config.words)
             self.queries = nn.Linear(width, config.heads * width)
-        self.to_empty(device="cpu")
         draw_parameters(self, generator)
 
     def forward(self, batch: CopyBatch, implementation: Literal["fast", "plain"] = "fast") -> CopierTrace:

@@ -17,7 +17,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, evaluation_batches
-from attnlib.models.initialise import undrawn_embedding
 from companion.runs.loop import Report, Schedule, train_network
 from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
@@ -41,10 +40,9 @@ class TranslationProxy(nn.Module):
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = undrawn_embedding(words, width)
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
+            self.embedding = nn.Embedding(words, width)
             self.output = nn.Linear(width, words, bias=False)
-        self.to_empty(device="cpu")
         with torch.no_grad():
             self.embedding.weight.normal_(generator=generator)
             self.output.weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)

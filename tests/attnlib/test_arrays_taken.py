@@ -74,12 +74,14 @@ def test_terms_that_are_not_finite_are_refused_by_their_place(measure, wrong):
         measure(terms)
 
 
+@pytest.mark.signatures
 def test_similarity_by_sample_refuses_terms_that_are_not_finite():
     terms = torch.full((3, 3, 1, 1, 2), torch.nan)
     with pytest.raises(BadInput, match="not finite"):
         similarity_by_sample(terms, torch.ones(1, 1).bool(), torch.ones(1, 2).bool(), pairs=ALL_PAIRS)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("measure", OF_TERMS)
 def test_terms_that_are_not_finite_at_padding_do_not_matter(measure):
     terms = TERMS.astype(float)

@@ -2,6 +2,7 @@
 
 import ast
 import compileall
+import json
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import attnlib
+
+ROOT = Path(attnlib.__file__).parents[1]
+CHECKER = "tests.attnlib.signature_checker"
 
 
 def test_type_checkers_see_the_names_that_are_imported_on_first_use():
@@ -59,28 +63,31 @@ def test_the_package_works_without_its_sources(tmp_path):
     assert fresh(f"{code}; attnlib.ModelConfig") == str(folder / "__init__.pyc")
 
 
-# The shapes hold: some tests of three folders again, every call checked by beartype.
+# The shapes hold: tests marked `signatures` again, every array in every call checked.
 
 
-LEFT_OUT = "refused arrays killed shards flipped warning every_precision rounding corpora"
-SOME = " and ".join(f"not {word}" for word in LEFT_OUT.split())
-HAND_WORKED = "hand_worked or dtype or mapped or unseen or average_attention"
+@pytest.fixture(scope="module")
+def checked_run(tmp_path_factory):
+    """How these tests ended, and the names of public functions with shapes: all, and those not called.
+
+    In a process of its own: checked signatures would hide our own errors for shapes that do not fit.
+    """
+    names = tmp_path_factory.mktemp("signatures") / "names.json"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "signatures"]
+    command += ["--hypothesis-profile", "few", "-p", CHECKER, f"--names-of-signatures={names}"]
+    command += [f"--jaxtyping-packages=attnlib,{CHECKER}.checked", "tests/attnlib"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    return done, json.loads(names.read_text(encoding="utf-8")) if names.is_file() else None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("folders", "packages", "chosen"),
-    [
-        ("adapters analysis report", "attnlib.adapters,attnlib.analysis,attnlib.report", SOME),
-        ("decomposition", "attnlib.decomposition", HAND_WORKED),
-    ],
-)
-def test_shapes_and_dtypes_in_signatures_are_true(folders, packages, chosen):
-    """In a process of its own: checked signatures would hide our own errors for shapes that do not fit."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen]
-    command += [f"--jaxtyping-packages={packages},beartype.beartype"]
-    command += [str(Path(__file__).parent / folder) for folder in folders.split()]
-    command += [f"--ignore-glob=*test_{skipped}.py" for skipped in ("command", "report")]  # of words, files
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert " passed" in done.stdout
+def test_shapes_and_dtypes_in_signatures_are_true(checked_run):
+    done, _ = checked_run
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.long
+def test_every_public_function_with_shapes_is_called_while_they_are_checked(checked_run):
+    _, names = checked_run
+    assert names["not called"] == [], "mark a test that calls it with `signatures`"
+    assert len(names["with shapes"]) > 200

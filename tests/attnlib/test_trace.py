@@ -50,6 +50,7 @@ def test_a_trace_of_a_network_is_valid(name):
         NETWORKS[name]().validated()
 
 
+@pytest.mark.signatures
 def test_a_trace_is_validated_once():
     trace = nets.transformer()(BATCH).validated()
     assert trace.validated() is trace
@@ -72,6 +73,7 @@ def test_maps_are_not_made_before_they_are_asked_for():
     assert trace.attentions[0].heads == 1
 
 
+@pytest.mark.signatures
 def test_additive_scores_are_kept_and_have_no_terms():
     trace = nets.sequence_network("bahdanau")(BATCH)
     assert trace.scores.shape == trace.attention.shape
@@ -100,6 +102,7 @@ def test_a_network_without_attention_has_none():
     assert trace.attention is None
 
 
+@pytest.mark.signatures
 def test_general_scores_can_be_analysed():
     network = nets.sequence_network("luong")
     assert encoder_decoder_pass(network, BATCH).attentions[0].has_maps
@@ -113,6 +116,15 @@ def test_a_model_pass_is_a_trace():
         found = attnlib.ModelPass(**WORDS, attended=(attention_of(),))
     assert isinstance(found, Trace)
     assert isinstance(found, attnlib.ModelPass)
+
+
+@pytest.mark.signatures
+def test_a_model_pass_of_one_sequence_is_a_trace_of_one():
+    tokens, mask = torch.tensor([[4, 5]]), torch.ones(1, 2, dtype=torch.bool)
+    with pytest.warns(DeprecationWarning, match="ModelPass is deprecated"):
+        found = attnlib.ModelPass.of_one_sequence(tokens, mask, ())
+    assert found.is_one_sequence
+    assert torch.equal(found.target_tokens, tokens)
 
 
 def test_attended_is_an_attention_with_both_maps():

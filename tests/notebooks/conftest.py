@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 
@@ -9,9 +11,17 @@ from tests.notebooks.figure_builders import tiny
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """A folder of trained models: what one test has trained and measured, no other does again."""
+    """A folder of trained models: what one test has trained and measured, no other does again.
+
+    Nor in another process of the same session: a store waits for whoever trains.
+    """
     torch.set_num_threads(1)
-    return tmp_path_factory.mktemp("models")
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder of its own in that of the session
+        base = base.parent
+    folder = base / "models"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

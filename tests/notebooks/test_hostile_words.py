@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import nbformat
@@ -49,18 +49,15 @@ def hostile(page):
     return [own for own in markup if re.match(r"x-\d|javascript:|onload", own)]
 
 
-def page_of(displayed, folder):
-    """The page of a notebook with these outputs: as Jupyter writes it, and as the book's site has it."""
+def notebook_of(displayed, title):
+    """A notebook with these outputs."""
     bundles = [own if isinstance(own, dict) else DisplayFormatter().format(own)[0] for own in displayed]
     texts = [{kind: own for kind, own in bundle.items() if isinstance(own, str)} for bundle in bundles]
     outputs = [new_output("display_data", data=own) for own in texts]
-    notebook = new_notebook(cells=[new_code_cell("shown", outputs=[own]) for own in outputs])
-    notebook.cells.insert(0, new_markdown_cell("# Page"))
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    folder.mkdir()
-    nbformat.write(notebook, folder / "index.ipynb")
-    site = (built(folder) / "index.html").read_text(encoding="utf-8")
-    return [HTMLExporter().from_notebook_node(notebook)[0], site]
+    made = new_notebook(cells=[new_code_cell("shown", outputs=[own]) for own in outputs])
+    made.cells.insert(0, new_markdown_cell(f"# {title}"))
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return made
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -72,39 +69,94 @@ def test_two_files_are_taken_at_either_profile(figure, profile, tmp_path):
     assert Request(figure, profile, paths).config.source == paths["source"]
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:It looks like you're using an HTML parser")  # of drawings, as a page does
-@pytest.mark.usefixtures("few_resamples")
-@pytest.mark.parametrize("figure", OWN)
-def test_fifty_hostile_words_are_words(figure, tmp_path, models, monkeypatch):
-    monkeypatch.setattr("notebooks.attend.readout.experiment.LISTED", 99)
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Two files with each of the words, as settings of a run name them."""
+    folder = tmp_path_factory.mktemp("texts")
     for name, common in (("source", "der hund"), ("target", "the dog")):
         lines = [f"{common} {copy} {word}" for copy in range(8) for word in HOSTILE]
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {name: str(folder / name) for name in ("source", "target")}
+
+
+def result_of(figure, texts, out, models):
+    """The result of a small run on the texts, in whose tables stands every word that it read.
+
+    The vocabulary takes words apart at marks; a page shows whatever a result may hold.
+    """
     experiment = figure.rpartition("/")[2]
-    given = {name: str(tmp_path / name) for name in ("source", "target")}
     small = {name: value for name, value in vars(tiny(experiment)).items() if name not in TASKS}
-    result = run(Request(experiment, parameters=small | given), out=tmp_path / "out", models=models)
-    # The vocabulary takes words apart at marks; a page shows whatever a result may hold.
-    tables = json.loads(
-        re.sub(r"x-(\d+)", lambda found: json.dumps(HOSTILE[int(found[1])])[1:-1], json.dumps(result.tables))
+    with patch("notebooks.attend.readout.experiment.LISTED", 99):
+        result = run(Request(experiment, parameters=small | texts), out=out, models=models)
+    tables = re.sub(
+        r"x-(\d+)", lambda found: json.dumps(HOSTILE[int(found[1])])[1:-1], json.dumps(result.tables)
     )
-    result = replace(result, tables=tables)
-    page, displayed = notebook.Page(figure, result, None, tmp_path / "files"), []
+    return replace(result, tables=json.loads(tables))
+
+
+def displayed_by(figure, result, folder):
+    """All that the cells of a figure display of a result, tables as a whole."""
+    displayed = []
     with (
         patch("IPython.display.display", lambda shown, **_: displayed.append(shown)),
         patch.object(pd.DataFrame, "head", lambda frame, *_: frame),
         pd.option_context("display.max_rows", None),
     ):
-        for own in shown_by_cells(figure, page, display=displayed.append):
-            displayed.append(own)  # after what the cell itself has displayed
-        shown = [own for own in displayed if own is not None]
-        pages = [*map(parsed, page_of(shown, tmp_path / "site"))]
-    drawn = [own["image/svg+xml"] for own in shown if isinstance(own, dict) and "image/svg+xml" in own]
-    assert not [own for each in (*pages, *map(parsed, drawn)) for own in hostile(each)]
+        page = notebook.Page(figure, result, None, folder)
+        for shown in shown_by_cells(figure, page, display=displayed.append):
+            displayed.append(shown)  # after what the cell itself has displayed
+        return [shown for shown in displayed if shown is not None]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a figure shows of a run on hostile words, as text.
+
+    Attributes:
+        tables: of the result.
+        pages: as Jupyter writes it and as the book's site has it.
+        drawings: the pictures among what it displays.
+    """
+
+    tables: str
+    pages: list[str]
+    drawings: list[str]
+
+
+@pytest.fixture(scope="module")
+def shown(texts, tmp_path_factory, models, few_resamples):
+    """Figure → what it shows. One site has the pages of all: to start Sphinx is half the work."""
+    folder, site, made = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("site"), {}
+    for figure in OWN:
+        name = figure.rpartition("/")[2]
+        result = result_of(figure, texts, folder / name, models)
+        displayed = displayed_by(figure, result, folder / f"{name}.files")
+        with pd.option_context("display.max_rows", None):
+            made[name] = str(result.tables), displayed, notebook_of(displayed, name)
+        nbformat.write(made[name][-1], site / f"{name}.ipynb")
+    listed = "\n".join(("# All", "", "```{toctree}", *made, "```", ""))
+    (site / "index.md").write_text(listed, encoding="utf-8")
+    html = built(site)
+    found = {}
+    for name, (tables, displayed, page) in made.items():
+        pages = [HTMLExporter().from_notebook_node(page)[0], (html / f"{name}.html").read_text("utf-8")]
+        bundles = [own for own in displayed if isinstance(own, dict)]
+        drawings = [bundle["image/svg+xml"] for bundle in bundles if "image/svg+xml" in bundle]
+        found[name] = Shown(tables, pages, drawings)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:It looks like you're using an HTML parser")  # of drawings, as a page does
+@pytest.mark.parametrize("figure", OWN)
+def test_fifty_hostile_words_are_words(figure, shown):
+    made = shown[figure.rpartition("/")[2]]
+    pages = [parsed(page) for page in made.pages]
+    drawings = [parsed(drawing) for drawing in made.drawings]
+    assert not [own for part in (*pages, *drawings) for own in hostile(part)]
     # With comments: a drawing has the words that it draws as outlines there.
-    texts = str(result.tables), *(" ".join(own.find_all(string=True)) for own in pages)
-    told, *seen = [{*re.findall(r"x-\d+", text)} for text in texts]
+    on_pages = [" ".join(page.find_all(string=True)) for page in pages]
+    told, *seen = [{*re.findall(r"x-\d+", text)} for text in (made.tables, *on_pages)]
     COUNTS[f"hostile words on the page of {figure}, none raw"] += len(seen[0])
     assert seen[0] == seen[1] <= told
     assert len(seen[0]) == (50 if figure in SHOWING else 0)

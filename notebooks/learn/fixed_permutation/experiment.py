@@ -56,7 +56,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(length=12, steps=140, coded_seeds=0),
+    "quick": Config(length=10, steps=140, coded_seeds=0),
     "paper": Config(
         seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000, coded_steps=60
     ),

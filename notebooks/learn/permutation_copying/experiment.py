@@ -114,7 +114,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(length=12, steps=140, followed=140, sample_steps=140),
+    "quick": Config(length=10, steps=140, followed=140, sample_steps=140),
     "paper": Config(seeds=20, controls=5, length=40, width=256, followed=500, sample_steps=300),
     "tiny": Config(seeds=2, controls=1, length=4, width=8, steps=4, every=2, followed=4, sample_steps=6),
 }

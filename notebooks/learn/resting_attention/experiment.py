@@ -113,7 +113,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(steps=140),
     "paper": Config(
         data=("sms_spam",), seeds=12, beside=("sst", "sst_as_text"),
         beside_seeds=4,  # those of the chapter on agreement

@@ -196,6 +196,7 @@ ALIKE = {own: "by hand" for own in (*toys.FUNCTIONS, "scaled_dot_product")}  # w
 ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 
 
+@pytest.mark.signatures
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
 @pytest.mark.parametrize("name", ALIKE)
 def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
@@ -236,6 +237,7 @@ def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(wid
     assert torch.equal(found[0].attention, found[2].attention)
 
 
+@pytest.mark.signatures
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
     model, found = toys.adapter_of("by hand").model, []
     for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
@@ -243,6 +245,16 @@ def test_logits_may_come_in_an_object_or_first_in_a_tuple():
         found.append(adapter.lexical_probe(adapter.trace(BATCH)))
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])
+
+
+@pytest.mark.signatures
+def test_logits_of_modules_are_those_of_a_plain_call():
+    adapter = toys.adapter_of("by hand")
+    trace = adapter.trace(BATCH)
+    with torch.no_grad():
+        model = adapter.model.eval()
+        expected = model(BATCH.source, BATCH.source_mask, trace.target_tokens, BATCH.target_mask)
+    assert torch.equal(adapter.logits(trace), expected)
 
 
 # Models of Hugging Face.

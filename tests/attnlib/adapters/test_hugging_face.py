@@ -128,6 +128,7 @@ def test_without_a_mask_all_of_the_source_counts():
     assert found.source_mask.all()
 
 
+@pytest.mark.signatures
 def test_frames_may_be_in_a_mapping():
     adapter, batch = toys.whisper(), toys.frames_batch("Whisper")
     labels = batch.target.masked_fill(~batch.target_mask, -100)
@@ -284,6 +285,7 @@ def switch():
     return transformers.SwitchTransformersForConditionalGeneration(config).eval()
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("made", [two_widths, switch])
 def test_the_probe_is_what_a_source_of_one_position_predicts(made):
     """Of a sample with one source position, whose every attention sees that one."""

@@ -124,6 +124,7 @@ def test_half_precision_is_computed_with_in_single_to_the_last_digit(dtype):
         assert torch.equal(one.scores, other.scores)
 
 
+@pytest.mark.signatures
 def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predicted():
     ids, mask = torch.tensor([[9, 5, 6]]), torch.tensor([[False, True, True]])
     states = toys.normal(1, 3, 2, seed=0)

@@ -179,6 +179,7 @@ def test_a_rotation_that_is_left_out_is_noticed(name, monkeypatch):
         adapter_of(model_of(name)).trace(BATCH)
 
 
+@pytest.mark.signatures
 def test_key_heads_in_another_order_are_noticed(monkeypatch):
     def tiled(linear, heads):
         return LinearMap(linear.weight.repeat(heads // linear.heads, 1, 1))
@@ -226,6 +227,7 @@ def test_kinds_are_named_by_what_the_model_is():
     assert (last.name, last.causal) == ("encoder_self.1", False)
 
 
+@pytest.mark.signatures
 def test_logits_are_those_of_a_plain_call():
     model = model_of("Llama")
     adapter = adapter_of(model)

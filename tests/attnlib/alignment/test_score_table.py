@@ -53,6 +53,7 @@ def test_a_row_says_which_head_was_chosen():
     assert [(row["head"], row["error_rate"], row["chosen"]) for row in rows] == [(0, 0, True), (1, 1, False)]
 
 
+@pytest.mark.signatures
 def test_no_half_is_judged_by_the_head_that_it_chose():
     """Each head is right on one half of the pairs, so that what the other half chooses is always wrong."""
     from attnlib.probes.agreement import halves

@@ -6,6 +6,7 @@ from attnlib import Stream, analyse
 from tests.attnlib.analysis.builders import Toy
 
 
+@pytest.mark.signatures
 def test_a_bar_counts_the_batches_of_both_passes(capsys):
     analyse(Stream(Toy(), [*range(10)]), progress=True)
     shown = capsys.readouterr().err
@@ -25,6 +26,7 @@ def test_no_bar_unless_asked(capsys, progress):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.signatures
 def test_a_function_is_called_after_each_batch():
     calls = []
     analyse(Stream(Toy(), [*range(5)]), progress=lambda stage, read: calls.append((stage, read)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attnlib import Attention, Trace
 from attnlib.adapters import LinearMap
-from attnlib.analysis import Stream
+from attnlib.analysis import Stream, from_stream
 from attnlib.analysis.counted import counted_attention, whole_samples
 from attnlib.analysis.judge import sample_keys
 from attnlib.analysis.results import head_rows, results, state_rows, term_rows
@@ -20,6 +20,7 @@ from attnlib.analysis.terms import NINE, POSITION_BIAS, REBUILT, part_of, subset
 from attnlib.analysis.terms import PARTS as ALL_PARTS
 from attnlib.decomposition import PART_NAMES, SUBSETS, Components, ShareSums, SubstitutionSums
 from attnlib.decomposition.term_sums import TermSums
+from attnlib.decomposition.typicality import AverageAttention
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.report import analyse, compare, write_report
 from attnlib.report.comparison import MEASURES, READING
@@ -294,7 +295,7 @@ def test_rows_that_are_left_out_are_counted_by_their_reason(method, counts):
 
 # Intervals of corpora whose shares are known.
 
-WORDS, WIDTH, LONGEST, BATCH = 80, 6, 9, 25
+WORDS, WIDTH, LONGEST = 80, 6, 9
 PARTS = ("temporal", "input", "mixed", "residual")
 
 
@@ -332,8 +333,8 @@ class Known:
             found.append((ids, mask, torch.stack([constant * ones, place * ones, words[ids], size * noise])))
         return found[0], found[-1]
 
-    def one(self, seed):
-        (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(BATCH, seed)
+    def one(self, seed, samples=25):
+        (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(samples, seed)
         inputs = {"query_inputs": queries.sum(0), "key_inputs": keys.sum(0)}
         sites = {"query_site": "q", "key_site": "k" if self.kind == "cross" else "q"}
         attended = Attention(self.kind, 0, **inputs, **sites, maps=tuple(self.maps), scale=0.3)
@@ -374,12 +375,30 @@ marked = partial(known, noise=(0.3, 0.3), mark=3.0)
 
 
 def analysis_of(model, lines, seed, **options):
+    """Of eight batches, however many lines there are: large batches take less time."""
     first = seed * 1000
-    return analyse(Stream(model.one, range(first, first + lines // BATCH)), **options)
+    stream = Stream(partial(model.one, samples=lines // 8), range(first, first + 8))
+    return analyse(stream, **options)
 
 
 def analysed(model, lines, seed, **options):
     return analysis_of(model, lines, seed, **options).heads[0]
+
+
+@pytest.fixture
+def shares_alone(monkeypatch):
+    """Analyses of hundreds of corpora take half the time without what no share hangs on.
+
+    That is typicality, for which averages are resized to lengths they were not summed for, and the versions
+    of installed packages.
+    """
+
+    def unknown(average, attention, target_mask, source_mask):
+        typicality = torch.full(attention.shape[:-2], torch.nan, dtype=torch.float64)  # (heads, samples)
+        return typicality, torch.zeros(len(target_mask), dtype=torch.bool)
+
+    monkeypatch.setattr(AverageAttention, "typicality", unknown)
+    monkeypatch.setattr(from_stream, "versions", dict)
 
 
 def assert_covered(held, corpora):
@@ -390,6 +409,7 @@ def assert_covered(held, corpora):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("shares_alone")
 @pytest.mark.parametrize(
     ("kind", "mark", "lines", "corpora", "bias"),
     [
@@ -414,6 +434,7 @@ def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("shares_alone")
 def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself():
     """Though more words are seen in more text, and the state of the mark is large: nothing hangs on it."""
     model, corpora = known("cross", noise=(0.3, 0.3), mark=6.0, words=400), 12
@@ -567,6 +588,7 @@ def test_a_sentence_has_its_key_in_whatever_batch():
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("shares_alone")
 @pytest.mark.parametrize("paired", [True, False])
 def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(paired):
     models, corpora, held = (known("cross"), Known("cross", seed=11)), 30, Counter()
@@ -590,6 +612,7 @@ def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times
     assert all(f"on {first.fitted:,} samples" in note for note in found.notes)
 
 
+@pytest.mark.signatures
 def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
     found = compare(first, replace(first, held_out=False))
     assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)

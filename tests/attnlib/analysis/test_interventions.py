@@ -98,6 +98,7 @@ def test_exchanging_all_parts_of_both_sides_gives_the_other_samples_attention(me
         assert found[head, "exchange", "both", "state"] == pytest.approx(expected)
 
 
+@pytest.mark.signatures
 def test_exchanging_a_part_of_a_state_is_what_a_pass_with_that_state_gives():
     """Residuals of the keys, by hand: states with the partner's residual go through the scores again."""
     model_pass = random_pass(samples=2)
@@ -217,6 +218,7 @@ def test_halves_merge_to_the_whole():
     assert effects(first + second) == pytest.approx(effects(whole))
 
 
+@pytest.mark.signatures
 def test_a_sample_alone_has_nothing_to_exchange_with():
     judgement = judged(random_pass(samples=1))
     assert judgement.moved == {}
@@ -286,6 +288,7 @@ def test_hand_worked_attributions():
     assert attributions(rows, "residual", "keys")["any_term"] == 0.5
 
 
+@pytest.mark.signatures
 def test_rank_correlations_are_over_heads_part_by_part():
     """Of three heads, the one with the larger share moves further; a head that attends evenly is left out."""
     shares, moved = (0.2, 0.5, 0.9, 0.3), (0.1, 0.3, 0.4, 1.0)

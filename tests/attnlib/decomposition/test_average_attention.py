@@ -72,6 +72,7 @@ def test_a_matrix_laid_on_another_size_by_hand():
         np.testing.assert_allclose(laid_on(one, 2, 2, way=way), one)  # nothing is moved on the same size
 
 
+@pytest.mark.signatures
 def test_the_nearest_way_of_joining_sizes_by_hand():
     """An identity of two is nearest to itself counted from the first, where the third row is even."""
     averages = averages_of([torch.eye(2)])

@@ -107,6 +107,7 @@ def test_a_frame_of_shares_has_a_row_a_term():
     assert frame["mean_absolute_share"]["residual", "input"] == float(found.mean_absolute[2, 1])
 
 
+@pytest.mark.signatures
 def test_short_forms_fit_a_line():
     terms = small_terms()
     for shown in (terms, shares(terms), shares(terms, split="shapley")):
@@ -117,6 +118,7 @@ def test_short_forms_fit_a_line():
 # Readings of parts.
 
 
+@pytest.mark.signatures
 def test_hand_worked_readings():
     """Of temporal: itself 0.4, half of 0.2 and 0.1 more in cross terms."""
     found = table([[0.4, 0.2, 0.0], [0.0, 0.1, 0.0], [0.1, 0.0, 0.2]])

@@ -37,6 +37,7 @@ def components_loop(states, tokens, mask, n_tokens):
     return temporal, np.stack([mean((states - temporal)[mask & (tokens == w)]) for w in range(n_tokens)])
 
 
+@pytest.mark.signatures
 def test_hand_worked_components():
     """Two samples of two places, tokens a b / a a: mu = (2, 6); a = (-1 + 1 + 2) / 3, b = -2."""
     states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
@@ -52,6 +53,7 @@ def test_hand_worked_components():
     assert parts.residual[0, 1].item() == 0.0  # b was seen once: nothing is left on its own sample
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("device", DEVICES)
 @given(corpora(), st.sampled_from(DTYPES))
 def test_agrees_with_a_loop_and_parts_rebuild_the_states_in_their_dtype_single_at_least(
@@ -185,10 +187,11 @@ ONES, DIVERGED = torch.ones(2, 3, 4), torch.ones(2, 3, 4)
 DIVERGED[1, 2, 0] = torch.nan
 BATCHES = beside(__file__, "refused")
 BAD, OF_FIXED = ({said: batch_of(**own) for own, said in BATCHES[kind]} for kind in ("every", "fixed"))
+# Of states that are not finite the sums alone know: they are split as they are.
+ONLY_UPDATES = {"not finite … first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED)}
 BAD |= {
     "Tokens of shape (2, 2) … expected (2, 3), that is": batch_of([[0, 0], [0, 0]], states=ONES),
     "states of shape (2, 3); expected": batch_of(states=torch.ones(2, 3)),
-    "not finite … first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED),
     "tokens is list, which cannot be converted to a tensor": (ONES, [["a"] * 3] * 2),
     "tokens is list": (ONES, [[1, 2, 3], [4]]),
     "states is str": batch_of(states="states"),
@@ -198,22 +201,33 @@ BAD |= {
 }
 
 
+REFUSED_BY_BOTH = [(kind, *row) for kind in MAKE for row in BAD.items()]
+REFUSED_BY_BOTH += [("fixed", *row) for row in OF_FIXED.items()]
+
+
+@pytest.mark.parametrize(("kind", "message", "batch"), REFUSED_BY_BOTH)
+def test_a_batch_that_is_refused_is_not_split(kind, message, batch):
+    components = MAKE[kind]().update(*batch_of())
+    assert_refused(partial(components.split, *batch), message)
+
+
 @pytest.mark.parametrize(
     ("kind", "message", "batch"),
-    [(kind, *row) for kind in MAKE for row in BAD.items()]
-    + [("fixed", *row) for row in OF_FIXED.items()]
-    + [("exact", "squares overflow", batch_of(states=1e200 * ONES.double()))],
+    [
+        *REFUSED_BY_BOTH,
+        *((kind, *row) for kind in MAKE for row in ONLY_UPDATES.items()),
+        ("exact", "squares overflow", batch_of(states=1e200 * ONES.double())),
+    ],
 )
 def test_a_batch_that_is_refused_is_named_and_leaves_the_sums_alone(kind, message, batch):
     components = MAKE[kind]().update(*batch_of())
     before = [table.clone() for table in sums_of(components)]
-    splits = "finite" not in message and "overflow" not in message
-    for call in [components.update] + [components.split] * splits:
-        assert_refused(partial(call, *batch), message)
+    assert_refused(partial(components.update, *batch), message)
     assert all(map(torch.equal, sums_of(components), before))
     assert components.split(*batch_of([[1, 0, 0], [0, 0, 0]])).unseen_tokens == 1
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("method", ["means", "least_squares"])
 def test_saved_loaded_and_what_is_no_file_of_it(method, tmp_path):
     path = tmp_path / "c.safetensors"
@@ -355,6 +369,7 @@ def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     assert [getattr(found, name) for name in names] == pytest.approx(shares, abs=1e-7)
 
 
+@pytest.mark.signatures
 def test_hand_worked_unbalanced_words():
     """h = t + 10 w without noise: averages give part of position to the words, the exact fit does not."""
     tokens = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
@@ -438,6 +453,7 @@ def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(first, 
     assert (halves - products / 2).abs().max() <= slack
 
 
+@pytest.mark.signatures
 def test_hand_worked_terms_are_decoder_by_encoder():
     place = torch.ones(1, 1, dtype=torch.bool)
     values = torch.tensor([[1.0, 2, 3], [10, 20, 40]])[:, :, None, None, None]
@@ -446,6 +462,7 @@ def test_hand_worked_terms_are_decoder_by_encoder():
     assert PART_NAMES == ("temporal", "input", "residual")
 
 
+@pytest.mark.signatures
 @given(CORPORA, TOLERANCES, st.booleans())
 def test_mapped_parts_are_the_parts_of_the_mapped_states(corpus, precision, with_bias):
     """Fitting commutes with a linear map: splitting W h + b gives the mapped parts."""
@@ -497,6 +514,7 @@ def part_of(batch, rows):
     return terms[:, :, rows], target_mask[rows], source_mask[rows]
 
 
+@pytest.mark.signatures
 def test_hand_worked_shares():
     """Temporal 1 -1 and input 3 -3 after centring, total 4 -4: a quarter and three quarters, either way."""
     shares = of_terms(ShareSums(), {(0, 0): [6.0, 4.0], (1, 1): [10.0, 4.0]})
@@ -544,6 +562,7 @@ def test_undefined_where_nothing_varies_or_the_terms_cancel_up_to_rounding(rows,
     assert math.isnan(SubstitutionSums().result()["uniform"].similarity)
 
 
+@pytest.mark.signatures
 def test_hand_worked_substitution():
     """First entries: temporal alone 2/3 (ratio 2:1), input alone 4/5 (4:1), uniform 1/2, full 8/9 (8:1)."""
     results = of_terms(SubstitutionSums(), {(0, 0): [LOG2, 0.0], (1, 1): [2 * LOG2, 0.0]})
@@ -559,6 +578,7 @@ AGREES = {"temporal_only": 0, "without_residual_input": 0, "without_temporal_tem
 TWICE = {(1, 1): [1.0, 1.0 + 1e-7, 0.0], (0, 0): [0.5, 0.0, 0.0]}
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize(
     ("rows", "agreement"), [(SKEWED, AGREES), (TWICE, {"input_only": 1 / 2, "temporal_only": 1})]
 )
@@ -621,6 +641,7 @@ def typicality_loop(matrices, minimum):
     return values
 
 
+@pytest.mark.signatures
 def test_hand_worked_typicality():
     """Three samples of one row: (1, 0), (1, 0), (0, 1). Others' means: (1/2, 1/2) twice, (1, 0) once."""
     rows = [torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])]
@@ -630,16 +651,23 @@ def test_hand_worked_typicality():
     assert (result.coverage, result.cells, result.samples) == (1.0, 1, 3)
 
 
-def test_cells_of_thirty():
+def test_thirty_matrices_of_one_size_have_a_typicality():
     result = typicality([torch.eye(3)] * 30 + [torch.eye(2)] * 29)
     assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
-    for few in ([torch.eye(3)] * 29 + [torch.eye(2)], []):
-        with pytest.warns(
-            UserWarning, match=f"is NaN: no more than {max(len(few) - 1, 0)} matrices have one size; give"
-        ):
-            found = typicality(few)
-        assert math.isnan(found.value)
-        assert found.coverage == 0 or math.isnan(found.coverage) == (not few)
+
+
+def test_of_fewer_matrices_of_each_size_typicality_is_unknown():
+    with pytest.warns(UserWarning, match="is NaN: no more than 29 matrices have one size; give"):
+        result = typicality([torch.eye(3)] * 29 + [torch.eye(2)])
+    assert math.isnan(result.value)
+    assert result.coverage == 0
+
+
+def test_of_no_matrices_coverage_is_unknown_too():
+    with pytest.warns(UserWarning, match="is NaN: no more than 0 matrices have one size; give"):
+        result = typicality([])
+    assert math.isnan(result.value)
+    assert math.isnan(result.coverage)
 
 
 @given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
@@ -661,6 +689,7 @@ def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
     assert (streamed.coverage, streamed.cells) == (listed.coverage, listed.cells)
 
 
+@pytest.mark.signatures
 def test_average_attention_of_a_cell():
     cells = AttentionCells().update(*made.padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
     assert cells.average_attention((2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
@@ -679,6 +708,23 @@ def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
     judged = cells.judge(attention.numpy(), mask, mask, minimum=2)
     assert torch.equal(cells.judge(attention, minimum=2), judged)
     assert typicality([np.eye(3)] * 30).value == 1
+
+
+@pytest.mark.signatures
+def test_rows_of_valid_targets_are_zero_at_padding():
+    rows = torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
+    target_mask = torch.tensor([[True, False], [True, True]])
+    source_mask = torch.tensor([[True, True], [True, False]])
+    found, valid = valid_rows(rows, target_mask, source_mask)
+    assert found.tolist() == [[1, 2], [5, 0], [7, 0]]
+    assert valid.tolist() == [[True, True], [True, False], [True, False]]
+
+
+def test_rows_of_a_sample_with_too_few_sources_are_left_out():
+    both = torch.ones(2, 1, dtype=torch.bool)
+    source_mask = torch.tensor([[True, True], [True, False]])
+    found, _ = valid_rows(torch.ones(2, 1, 2), both, source_mask, at_least=2)
+    assert len(found) == 1
 
 
 # What cannot be.

@@ -192,6 +192,7 @@ def test_kernels_are_compiled_anew_where_no_folder_can_keep_them(monkeypatch):
     assert COMPILED(sums_loop).func == sums_loop
 
 
+@pytest.mark.signatures
 def test_states_with_a_lazy_minus_sign_are_summed_and_split():
     minus = torch.complex(torch.zeros(2, 3, 4), BATCH[0]).conj().imag
     assert minus.is_neg()
@@ -205,6 +206,7 @@ def test_states_with_a_gradient_are_summed():
     assert not Components(4).update(states, BATCH[1]).split(states, BATCH[1]).residual.requires_grad
 
 
+@pytest.mark.signatures
 def test_a_large_batch_in_float32_has_the_digits_of_two_readings():
     """Many full bags a word and a position, in which the order of a sum shows."""
     rng = torch.Generator().manual_seed(0)

@@ -67,6 +67,7 @@ def test_a_corpus_gives_back_its_sentences(pairs):
     assert [part.source(i).tolist() for i in range(len(part))] == [pairs[i][0] for i in chosen]
 
 
+@pytest.mark.signatures
 @given(PAIRS, st.integers(1, 9), st.integers(0, 2**32))
 def test_an_epoch_visits_every_sample_once(pairs, batch_size, seed):
     corpus = corpus_of(pairs)
@@ -167,6 +168,7 @@ def test_chosen_samples_are_in_the_order_of_their_indices(indices):
     assert [chosen.target(i).tolist() for i in range(3)] == [[], [5], []]
 
 
+@pytest.mark.signatures
 def test_no_indices_choose_no_samples():
     assert len(CORPUS.subset([])) == 0
 

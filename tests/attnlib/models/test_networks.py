@@ -41,6 +41,7 @@ BATCH = nets.batch_of()
 # VED, AED and AO.
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("kind", nets.RECURRENT)
 def test_loop_and_fused_give_the_same_trace(kind):
     model = nets.encoder_decoder(kind)
@@ -48,6 +49,7 @@ def test_loop_and_fused_give_the_same_trace(kind):
     torch.testing.assert_close(loop.logits, fused.logits, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("kind", ["AED", "AO"])
 def test_attention_is_the_softmax_of_dot_products_and_the_context_its_mean(kind):
     trace = nets.encoder_decoder(kind)(BATCH)
@@ -76,6 +78,7 @@ def test_sinusoidal_positions_by_their_formula():
         assert table[t, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "shuffled"])
 def test_a_later_first_position_is_the_end_of_a_longer_sentence(positions):
     model = nets.encoder_decoder("AO", positions=positions)
@@ -92,6 +95,7 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
     assert not torch.equal(shuffled, plain)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("cell", FUSED)
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @torch.no_grad()
@@ -112,6 +116,7 @@ GATED = (1 - expit(2.75)) * math.tanh(0.25)
 KEPT = expit(0.75 - GATED)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("implementation", ["fused", "loop"])
 @pytest.mark.parametrize(
     ("cell", "parameters", "expected"),
@@ -165,6 +170,7 @@ def test_scores_worked_by_hand(scoring, weights, expected):
     torch.testing.assert_close(found, torch.tensor([[expected]]))
 
 
+@pytest.mark.signatures
 def test_concat_and_additive_are_one_function():
     concat = score_of("concat", 3, 5)
     additive = Score("additive", 3, 5)
@@ -273,6 +279,7 @@ MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
 FROZEN = [(made, *row) for made, rows in nets.GIVEN["frozen"].items() for row in rows.items()]
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize(("made", "attention", "frozen"), FROZEN)
 def test_what_is_trained(made, attention, frozen):
     model = getattr(nets, made)(attention=attention)
@@ -283,6 +290,16 @@ def test_what_is_trained(made, attention, frozen):
     loss.backward()
     moved = {name.partition(".")[0] for name, own in model.named_parameters() if own.grad is not None}
     assert moved == {name for name, _ in model.named_children()} - set(frozen)
+
+
+@pytest.mark.signatures
+@pytest.mark.parametrize("form", ["summed", "joined"])
+def test_the_logit_of_one_word_is_that_among_all(form):
+    readout = nets.translator(form=form).readout
+    summed = torch.randn(7, 5, generator=nets.generator(0), dtype=torch.float64)
+    words = torch.arange(7)
+    expected = readout.logits(summed).gather(1, words[:, None])[:, 0]
+    torch.testing.assert_close(readout.logit_of(summed, words), expected)
 
 
 def translator_by_definition(model, source, target):
@@ -365,6 +382,7 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
     torch.testing.assert_close(*found)
 
 
+@pytest.mark.signatures
 def test_attention_can_be_given():
     model = nets.classifier()
     given = torch.tensor([[0, 0, 1, 0, 0, 9], [1, 0, 0, 9, 9, 9], [0, 0, 0, 0, 0.5, 0.5]]).double()
@@ -466,6 +484,7 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
             assert torch.isfinite(head.scores).all()
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("kind", SIDES)
 def test_a_head_of_a_trace_is_that_head_of_its_attention(kind):
     trace = nets.transformer()(BATCH)
@@ -583,6 +602,7 @@ def test_the_order_of_the_source_is_known_but_to_attention_without_positions(nam
     assert torch.allclose(model(turned).logits, model(one).logits) == name.endswith("none")
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("name", WRITERS)
 def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
     model = WRITERS[name]()
@@ -671,7 +691,9 @@ def greedy(likeliest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "penalty"), [(2, 0.0), (3, 0.6), (4, 1.0)])
+@pytest.mark.parametrize(
+    ("seed", "penalty"), [(2, 0.0), pytest.param(3, 0.6, marks=pytest.mark.signatures), (4, 1.0)]
+)
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
     model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
@@ -696,6 +718,7 @@ def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_e
             torch.testing.assert_close(beam.log_probability[sample, place], own[0])
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_a_translation_has_the_likeliest_word_at_every_step(seed):
     model = nets.spread(nets.translator(words=WORDS), 1.0, seed)

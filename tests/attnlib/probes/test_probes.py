@@ -55,6 +55,7 @@ def ragged_rows(draw):
     return *sides, mask
 
 
+@pytest.mark.signatures
 @given(ragged_rows(), st.integers(1, 100))
 def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
     first, second, mask = rows
@@ -84,6 +85,7 @@ def integers(longest, least=-3):
     return rows.map(lambda row: torch.tensor([row], dtype=torch.float64))
 
 
+@pytest.mark.signatures
 @given(integers(50))
 def test_chance_is_the_mean_over_every_place_the_top_can_have(second):
     length = second.shape[1]
@@ -106,6 +108,7 @@ def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(second, percent
     assert found.item() == pytest.approx(expected)
 
 
+@pytest.mark.signatures
 def test_a_mean_over_batches_is_the_mean_over_all():
     values = torch.tensor([1.0, 0.0, torch.nan, 1.0, 1.0])
     assert RowMean.of(values[:2]) + RowMean.of(values[2:]) == RowMean.of(values)
@@ -144,12 +147,14 @@ def test_a_link_is_source_and_target_and_a_row_of_attention_is_of_a_target_word(
     assert link_mask([{(2, 0)}], 1, 3).tolist() == [[[False, False, True]]]
 
 
+@pytest.mark.signatures
 def test_the_former_name_takes_links_in_its_former_order_and_warns():
     with pytest.warns(DeprecationWarning, match="link_mask"):
         former = gold_links([{(0, 2)}], 1, 3)
     assert torch.equal(former, link_mask([{(2, 0)}], 1, 3))
 
 
+@pytest.mark.signatures
 def test_links_of_attention_and_gold_links_of_a_file_have_one_order():
     """The second target word attends to the first source word: 0-1 in Pharaoh's format."""
     attention = torch.tensor([[[0.1, 0.9], [0.8, 0.2]]])
@@ -193,6 +198,7 @@ def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
         assert found.error_rate == pytest.approx(1 - 2 * hits / (made + gold.sum()))
 
 
+@pytest.mark.signatures
 def test_the_diagonal_stretches_to_the_longer_side():
     """Two target words halve four source words: middles 1 and 3; four halve two; the middle of four is 2."""
     expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1], (1, 4): [2]}
@@ -203,6 +209,7 @@ def test_the_diagonal_stretches_to_the_longer_side():
     assert float(found.sum()) == int(rows.sum())  # none at padding
 
 
+@pytest.mark.signatures
 def test_a_mask_without_end_marks():
     mask = torch.tensor([[True, True, True], [True, False, False]])
     assert words_only(mask).tolist() == [[True, True, False], [False, False, False]]
@@ -275,6 +282,7 @@ def test_it_is_the_plain_algorithm_and_climbs(pairs, block):
             assert model.posteriors(source, target) == pytest.approx(expected)
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize(("pairs", "source", "target"), [(PAIRS, "ein", "house"), (PAIRS[:1], "das", "book")])
 def test_a_word_that_only_null_explains_or_nothing_has_no_link(pairs, source, target):
     """house and ein never stand in one sentence, but every word stands with null; book is not seen at all."""
@@ -318,6 +326,7 @@ def every_logit(model, batch, trace):
     return readout.output(hidden).log_softmax(-1).gather(-1, right)[..., 0]
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("form", ["joined", "summed"])
 @pytest.mark.parametrize("at_once", [1, 7, 512])
 def test_the_probe_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(form, at_once):
@@ -329,6 +338,7 @@ def test_the_probe_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(fo
     assert (found[valid] < 0).all()
 
 
+@pytest.mark.signatures
 def test_the_probe_by_hand():
     """Two words of logits (z, −z) with z the sum of both parts: the right word has probability σ(2z)."""
     both = torch.ones(1, 2, dtype=torch.bool)

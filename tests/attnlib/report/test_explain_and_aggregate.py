@@ -25,6 +25,7 @@ def analysis():
 # One sentence.
 
 
+@pytest.mark.signatures
 def test_terms_of_a_sentence_rebuild_its_attention(analysis):
     for kind in ALL:
         found = analysis.explain(0, 0, 1, kind=kind)
@@ -32,6 +33,7 @@ def test_terms_of_a_sentence_rebuild_its_attention(analysis):
         torch.testing.assert_close(rebuilt, found.attention.nan_to_num(), atol=1e-5, rtol=0)
 
 
+@pytest.mark.signatures
 def test_a_term_answers_by_parts_and_by_name(analysis):
     found = analysis.explain(0, 0, 0)
     assert torch.equal(found["temporal", "input"], found["temporal·input"])
@@ -81,6 +83,7 @@ def test_a_report_keeps_no_sentences_to_explain(analysis, tmp_path):
         read_report(tmp_path).explain(0, 0, 0)
 
 
+@pytest.mark.signatures
 def test_terms_of_a_pass_answer_by_parts():
     model_pass = Toy()(0)
     fit, whole = fit_of([model_pass]), whole_samples(model_pass)
@@ -118,6 +121,7 @@ def test_pooled_shares_weigh_heads_by_how_much_their_scores_vary(analysis):
     )
 
 
+@pytest.mark.signatures
 def test_rebuilt_attention_is_the_mean_either_way(analysis):
     rows = [row["no_residual_rebuilds"] for row in analysis.heads if row["kind"] == "cross"]
     for weigh in ("scores", "heads"):

@@ -321,6 +321,7 @@ def test_a_sentence_keeps_its_spaces_and_a_mark_that_looks_like_one():
 # Tables and pictures say what the rows say, and what is missing is said in a line.
 
 
+@pytest.mark.signatures
 def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
     """A source of one id alone: places are its names, and no term is of its words."""
     of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
@@ -382,6 +383,7 @@ def test_a_report_from_python_names_its_model_the_date_and_the_seconds(tmp_path,
         weight[0] -= 1
 
 
+@pytest.mark.signatures
 def test_a_report_on_a_network_of_the_package_says_what_trained_it():
     one = zoo.load("one_to_one_AO")
     made = analyse(one.stream()).made

@@ -66,6 +66,7 @@ def test_special_pieces_are_ignored_by_side(checkpoint):
     assert trace.ignored_source.tolist() == [[False, False, True]]
 
 
+@pytest.mark.signatures
 def test_words_are_aligned_by_the_marks_of_their_side(checkpoint):
     """Its tokenizer does not say where in a line a piece is."""
     found = align(checkpoint, ["the house"], ["das alte Haus"], layer=0, head=0)

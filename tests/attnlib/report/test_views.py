@@ -50,6 +50,7 @@ def test_tables_take_plain_data(plain, table):
     assert frame.equals(getattr(AnalysisWithViews.of(plain).tables, table)())
 
 
+@pytest.mark.signatures
 def test_figures_take_plain_data(plain):
     assert len(Plots(plain).heads().axes) > 1
 

@@ -69,6 +69,7 @@ def test_what_is_written_is_what_the_model_generates(checkpoint, settings):
     assert torch.equal(written.read, expected[:, :-1])
 
 
+@pytest.mark.signatures
 def test_nothing_counts_after_the_first_end_mark(checkpoint):
     checkpoint.model.generation_config.update(eos_token_id=[END, PAD])
     written = checkpoint.write(BATCH, LONGEST)

@@ -39,7 +39,7 @@ def copied(folder: Path, *names: str | Path) -> Path:
     return folder
 
 
-def checkout_of_two(folder: Path, steps: int = 3_000) -> Path:
+def checkout_of_two(folder: Path, steps: int = 500) -> Path:
     """A copy of the code, with one figure, of two small networks at the paper profile."""
     figure = "notebooks/attend/temporal_share"
     copied(folder, "attnlib", "companion", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")

@@ -14,6 +14,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
+from tests.companion.book.book_builders import at_work, until
+
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 PACKAGES = "munge slurmctld slurmd slurm-client"  # of Debian
 PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin"])
@@ -58,6 +62,24 @@ def cluster() -> Iterator[dict[str, str]]:
             time.sleep(0.2)
         yield environment
         _said(["scancel", "--user=root"], environment)
+
+
+# How a command is told to look soon after its jobs; sacct, which it asks by default, needs a database.
+SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
+SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]
+ON_SLURM = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+def with_one_killed(command, folder, environment, locks, *words) -> tuple[str, int]:
+    """What a workflow says and how it ends, of which a job, a process of these words, is killed at work."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
+    try:
+        until(lambda: any(folder.glob(locks)), 300)
+        os.kill(until(lambda: at_work(folder, *words))[0], signal.SIGKILL)
+        return process.communicate(timeout=400)[0], process.returncode
+    finally:
+        process.kill()
 
 
 def _said(command: list[str], environment: dict[str, str]) -> str:

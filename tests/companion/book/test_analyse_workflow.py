@@ -4,8 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 
 import pytest
@@ -13,8 +11,8 @@ import pytest
 from attnlib.options import AnalyseOptions
 from attnlib.report.command import analyse_command
 from tests.attnlib.analysis.builders import save_traces
-from tests.companion.book import slurm
-from tests.companion.book.book_builders import ROOT, at_work, checkout_of_two, killed, output_of, until
+from tests.companion.book.book_builders import ROOT, killed, output_of
+from tests.companion.book.slurm import ON_SLURM, SOON, with_one_killed
 from tests.companion.data.data_builders import put
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
@@ -117,48 +115,7 @@ def test_any_name_is_a_name_after_a_kill_the_same_command_goes_on_and_what_chang
     assert not list(tmp_path.rglob("ran"))
 
 
-# -- on a real scheduler, it and the paper profile give the bytes that they give here ----------------------
-
-BOOK = [sys.executable, "-m", "snakemake"]
-ON_SLURM = pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not())
-SOON = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"]
-SOON += ["--latency-wait", "10", "--slurm-status-command", "squeue"]  # sacct needs a database
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with slurm.cluster() as environment:
-        yield environment
-
-
-def with_one_killed(command, folder, environment, locks, *words) -> tuple[str, int]:
-    """What a workflow says and how it ends, of which a job, a process of these words, is killed at work."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
-    try:
-        until(lambda: any(folder.glob(locks)), 300)
-        os.kill(until(lambda: at_work(folder, *words))[0], signal.SIGKILL)
-        return process.communicate(timeout=400)[0], process.returncode
-    finally:
-        process.kill()
-
-
-@ON_SLURM
-@pytest.mark.long
-def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(cluster, tmp_path):
-    checkout = checkout_of_two(tmp_path)
-    command = [*BOOK, "--profile", "profiles/slurm", *SOON, "paper"]
-    own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
-    training = "build/models/*/.lock", "-m", "companion.runs.answer"
-    said, code = with_one_killed(command, checkout, own, *training)
-    assert code == 0, said
-    submitted = set(re.findall(r"SLURM jobid (\d+)", said))
-    assert len(submitted) == 4, said  # two networks, one of them twice, and the result
-    first = (checkout / "results" / "paper" / "temporal_share.json").read_bytes()
-    shutil.rmtree(checkout / "build")
-    shutil.rmtree(checkout / "results")
-    output_of([*BOOK, "--cores", "2", "paper"], checkout, **own)
-    assert (checkout / "results" / "paper" / "temporal_share.json").read_bytes() == first
+# -- on a real scheduler it gives the bytes that it gives here ----------------------------------------------
 
 
 @ON_SLURM

@@ -29,16 +29,7 @@ from companion.results.request import Request
 from companion.runs import registry as trainings
 from companion.runs.identity import run_record
 from tests.attnlib.refusals import assert_refused
-from tests.companion.book.book_builders import (
-    ROOT,
-    at_work,
-    checkout_of_two,
-    copied,
-    killed,
-    output_of,
-    until,
-    write,
-)
+from tests.companion.book.book_builders import ROOT, at_work, copied, output_of, until, write
 from tests.companion.data.data_builders import put
 
 pytestmark = pytest.mark.slow
@@ -214,8 +205,6 @@ def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
 
 # -- whoever is stopped or killed, no process stays, nothing is locked, and the same command goes on ---------
 
-MAKE = ["make", "--file", "Makefile", "paper", "JOBS=1"]
-RESULT = "results/paper/temporal_share.json"
 COMMANDS = {
     "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
     "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
@@ -270,27 +259,6 @@ def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
             said = output_of(COMMANDS[command], checkout.root, code=code)
             assert f"is being written by process {os.getpid()}, since" in said
             assert "Traceback" not in said
-
-
-@pytest.mark.long
-def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(tmp_path):
-    """Killed while the second of two networks trains; against the same command that nobody killed."""
-    results = []
-    for cut in (True, False):
-        folder = checkout_of_two(tmp_path / str(cut), steps=500)
-        copied(folder, "Makefile", "requirements.lock")
-        (folder / ".venv").mkdir()
-        for part in ("bin", "lib", "pyvenv.cfg"):
-            (folder / ".venv" / part).symlink_to(Path(sys.prefix) / part)
-        (folder / ".venv" / ".installed").touch()  # as `make install` leaves it
-        own = {"PYTHONPATH": str(folder)}
-        if cut:
-            trains = partial(folder.glob, "build/models/*/.lock")
-            killed(MAKE, folder, lambda trains=trains: len([*trains()]) == 2, **own)
-            assert not (folder / RESULT).exists()
-        output_of(MAKE, folder, **own)
-        results.append((folder / RESULT).read_bytes())
-    assert results[0] == results[1]
 
 
 # -- executing a figure: the same bytes every time, errors that name the cell --------------------------------

@@ -19,6 +19,23 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+class EveryPageIsEnough:
+    """Where every page is looked at, the few are among them and are not opened twice."""
+
+    @staticmethod
+    @pytest.hookimpl(trylast=True)  # once it is known which tests are wanted
+    def pytest_collection_modifyitems(config, items):
+        pages = {item: item.callspec.params.get("pages") for item in items if hasattr(item, "callspec")}
+        few = [item for item, chosen in pages.items() if chosen == "few"]
+        if few and "every" in pages.values():
+            config.hook.pytest_deselected(items=few)
+            items[:] = [item for item in items if item not in few]
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(EveryPageIsEnough)
+
+
 @pytest.fixture(scope="session")
 def html() -> Path:
     if not (HTML / "index.html").is_file():

@@ -1,0 +1,11 @@
+"""A cluster for the tests that hand their jobs to one."""
+
+import pytest
+
+from tests.companion.book import slurm
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with slurm.cluster() as environment:
+        yield environment
