@@ -112,6 +112,22 @@ class LinearMap(ShowsShapes):
         bias = None if self.bias is None else self.bias[heads]
         return LinearMap(self.weight[heads], bias, self.identity)
 
+    def shared_by(self, heads: int) -> "LinearMap":
+        """Return the map with each head repeated for the heads that share it, as with grouped queries.
+
+        Args:
+            heads: number of heads that share those of the map, a multiple of their number.
+
+        Returns:
+            A map of that many heads; heads that share one follow each other.
+        """
+        if heads == self.heads:
+            return self
+        repeats = heads // self.heads
+        weight = self.weight.repeat_interleave(repeats, dim=0)
+        bias = None if self.bias is None else self.bias.repeat_interleave(repeats, dim=0)
+        return LinearMap(weight, bias)
+
     def to(self, device: torch.device | str) -> "LinearMap":
         """Return the map on another device."""
         bias = None if self.bias is None else self.bias.to(device)

@@ -9,6 +9,7 @@ _RANGES = {
     "IPython": ">=8,<10",
     "matplotlib": ">=3.9,<4",
     "pandas": ">=2.2,<4",
+    "pyarrow": ">=17",
     "regex": ">=2024.11",
     "sentencepiece": ">=0.2,<0.3",
 }

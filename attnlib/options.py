@@ -16,11 +16,11 @@ from attnlib.errors import BadInput, check_known
 Stage = Literal["fit", "judge", "report", "all"]
 
 # Names of options, by topic.
-TEXT_OPTIONS = ("source_language", "target_language", "prefix")
+TEXT_OPTIONS = ("source_language", "target_language", "prefix", "target_tokenizer")
 PASS_OPTIONS = ("kinds", "layers", "ignore_special")
-BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate")
+BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate", "generation")
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
-CALL_OPTIONS = ("out", "threads", "shard", "stage")  # no number depends on them
+CALL_OPTIONS = ("out", "threads", "shard", "stage", "tables")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
 
 
@@ -38,6 +38,9 @@ SourceLanguage = Annotated[
 TargetLanguage = Annotated[str | None, Option(help="Likewise, such as de_DE; both are needed.")]
 Prefix = Annotated[
     str, Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
+]
+TargetTokenizer = Annotated[
+    str | None, Option(help="Folder or name of the target's tokenizer, if each side has one.")
 ]
 BatchSize = Annotated[int, Option(min=1, help="Pairs passed through the model at once.")]
 Longest = Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")]
@@ -61,6 +64,13 @@ class AnalyseOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
     ] = False
+    generation: Annotated[
+        str | None,
+        Option(
+            help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
+            "config: as its generation config says."
+        ),
+    ] = None
     traces: Annotated[
         Path | None,
         Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
@@ -68,6 +78,11 @@ class AnalyseOptions:
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
     prefix: Prefix = ""
+    target_tokenizer: TargetTokenizer = None
+    references: Annotated[
+        tuple | None,
+        listed(help="Further translations for BLEU, line by line: files, with commas.", show_default="none"),
+    ] = None
     kinds: Annotated[
         tuple,
         listed(help="Of attention: cross,encoder_self,decoder_self; a decoder or an encoder alone has one."),
@@ -95,6 +110,13 @@ class AnalyseOptions:
     every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
     probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
     sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12
+    tables: Annotated[
+        tuple,
+        listed(
+            help="Forms of the tables: csv, parquet (needs pyarrow); sentences adds a table of the pairs on "
+            "the page, with attention and terms of every head."
+        ),
+    ] = ("csv",)
     words: Annotated[
         bool,
         Option("--words", help="Join pieces to words in the pairs on the page; all numbers stay by piece."),
@@ -132,7 +154,13 @@ class AnalyseOptions:
         """Parse kinds, layers and heads, which are texts on the command line."""
         from attnlib.arrays import as_tuple
 
-        readers: dict[str, Callable[[str], tuple]] = {"kinds": words, "layers": numbers, "heads": numbers}
+        readers: dict[str, Callable[[str], tuple]] = {
+            "kinds": words,
+            "layers": numbers,
+            "heads": numbers,
+            "references": words,
+            "tables": words,
+        }
         for name, read in readers.items():
             value = getattr(self, name)
             values = read(value) if isinstance(value, str) else as_tuple(value)
@@ -144,11 +172,21 @@ class AnalyseOptions:
 
         check_known("method", self.method, get_args(Method))
         check_known("stage", self.stage, get_args(Stage))
+        for form in self.tables:
+            check_known("form of tables", form, ("csv", "parquet", "sentences"))
+        if "parquet" in self.tables:
+            from attnlib.optional import library
+
+            library("pyarrow")  # missing, it is said before any work
         for kind in self.kinds:
             check_known("kind of attention", kind, get_args(AttentionKind))
 
     def _check_what_is_analysed(self) -> None:
         """Raise BadInput unless the options name a model and a text, or traces without options of a model."""
+        if self.generation is not None and not self.generate:
+            raise BadInput("--generation says how the model writes the target: give --generate as well")
+        if self.references and self.target is None:
+            raise BadInput("--references are further translations: give the first as --target")
         if self.traces is None:
             if self.model is None or self.source is None:
                 raise BadInput(_WHAT_TO_GIVE)
@@ -215,6 +253,7 @@ class AlignOptions:
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
     prefix: Prefix = ""
+    target_tokenizer: TargetTokenizer = None
     batch_size: BatchSize = 32
     longest: Longest = 128
     device: Device = "cpu"
@@ -252,6 +291,32 @@ def flag_of(name: str) -> str:
         '--batch-size'
     """
     return f"--{name.replace('_', '-')}"
+
+
+def arguments(text: str | None) -> dict[str, Any] | str | None:
+    """Parse arguments of the command line, each a name with a value of JSON; a word alone stays a word.
+
+    Raises:
+        BadInput: the text is not such a list.
+
+    Example:
+        >>> arguments("num_beams=4,do_sample=true"), arguments("config")
+        ({'num_beams': 4, 'do_sample': True}, 'config')
+    """
+    import json
+
+    if text is None or "=" not in text:
+        return text
+    parsed = {}
+    for pair in text.split(","):
+        name, _, value = pair.strip().partition("=")
+        try:
+            parsed[name] = json.loads(value)
+        except ValueError as error:
+            raise BadInput(
+                f"{pair!r} is not a name with a number, true or false; write it as in num_beams=4"
+            ) from error
+    return parsed
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -1103,10 +1103,11 @@ def _require_rows(name: str, rows: Tensor, allowed: Tensor, *, tolerance: float)
 
 
 CLEARLY_POSITIVE = 1e-3  # a weight of a softmax far above all that rounding makes zero
+NEARLY_EQUAL = 1e-4  # attention minus score, in a row whose attention is linear in its scores
 
 
 def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
-    """Return a hint if attention is exactly zero where a softmax of the scores is clearly positive.
+    """Return a hint if attention is zero where a softmax is clearly positive, or linear in the scores.
 
     Args:
         rows: of the model's attention, (rows, source).
@@ -1115,10 +1116,25 @@ def _hint_about_zeros(rows: Tensor, scores: Tensor, allowed: Tensor) -> str:
     """
     softmax = softmax_over(scores, allowed)  # (rows, source)
     n_zeros = int(((rows == 0) & allowed & (softmax > CLEARLY_POSITIVE)).sum())
-    if not n_zeros:
+    sign = ""
+    if n_zeros:
+        sign = f"exactly 0 at {n_zeros} positions that the masks allow"
+    elif _is_linear(rows, scores, allowed):
+        sign = "linear in the scores, which a softmax is not"
+    if not sign:
         return ""
     return (
-        f". It is exactly 0 at {n_zeros} positions that the masks allow: if the model applies no softmax to "
-        "its scores, as with sparsemax or entmax, give no attention to check them against (Modules: "
-        "unchecked=True)"
+        f". It is {sign}: if the model applies no softmax to its scores, as with sparsemax or entmax, give "
+        "no attention to check them against (Modules: unchecked=True)"
     )
+
+
+def _is_linear(rows: Tensor, scores: Tensor, allowed: Tensor) -> bool:
+    """Return True if positive attention is the scores minus a constant of the row, as with sparsemax."""
+    positive = allowed & (rows > 0)  # (rows, source)
+    shifts = rows - scores  # (rows, source)
+    spread = shifts.masked_fill(~positive, -torch.inf).amax(-1) - shifts.masked_fill(
+        ~positive, torch.inf
+    ).amin(-1)
+    has_several = positive.sum(-1) > 2
+    return bool(has_several.any()) and bool((spread[has_several] < NEARLY_EQUAL).all())

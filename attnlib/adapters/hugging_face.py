@@ -30,11 +30,19 @@ from attnlib.adapters.modules import (
     Hooks,
     ModelAdapter,
     Pairs,
+    PartOfProjection,
     evaluated,
     pairs_by_length,
     probe_of_pairs,
+    require_plain_weight,
 )
-from attnlib.adapters.single_stack import SingleStack, is_single_stack, layer_of, most_positions
+from attnlib.adapters.single_stack import (
+    SingleStack,
+    is_single_stack,
+    layer_of,
+    most_positions,
+    require_scores_of_products,
+)
 from attnlib.adapters.token_batch import FrameBatch, TokenBatch, batch_of_mapping, shifted
 from attnlib.arrays import ShowsShapes, as_tuple
 from attnlib.errors import BadInput, check_known
@@ -45,6 +53,8 @@ _KINDS = {  # what models call their attention modules
     "EncDecAttention": "cross",
     "encoder_attn": "cross",
     "crossattention": "cross",
+    "cross_attention": "cross",
+    "cross_attn": "cross",
     "SelfAttention": "self",
     "self_attn": "self",
     "attention": "self",
@@ -59,25 +69,43 @@ class _Family:
     It differs from :class:`~attnlib.adapters.single_stack.Family`, which also says how rows of one weight are
     divided among heads and what a softmax is computed in: here both sides of a cross-attention may lie in
     different weights, and every projection is a :class:`torch.nn.Linear` or a part of one weight.
+
+    Attributes:
+        query: name of the query projection, or of a part of it, as in ``"c_attn:0/3"``.
+        key: name of the key projection, likewise.
+        heads: name of the number of heads; or of the width of a head, if ``by_width``.
+        by_width: whether the number of heads is the number of rows divided by the width of a head, and heads
+            of keys may be fewer than those of queries.
     """
 
     query: str
     key: str
     heads: str
+    by_width: bool = False
 
     def matches(self, module: nn.Module) -> bool:
-        """Return True if a module has all of these names; a part of a projection is named name:n/of."""
+        """Return True if a module has all of these names."""
         query, key = self.query.partition(":")[0], self.key.partition(":")[0]
         return all(hasattr(module, name) for name in (query, key, self.heads, "scaling"))
+
+    def heads_of(self, module: Any) -> tuple[int, int | None]:
+        """Return how many heads a module has, and how many of keys if these may be fewer."""
+        if not self.by_width:
+            return getattr(module, self.heads), None
+        width = getattr(module, self.heads)
+        n_query_rows, n_key_rows = (len(getattr(module, name).weight) for name in (self.query, self.key))
+        return n_query_rows // width, n_key_rows // width
 
 
 _FAMILIES = (
     _Family("q", "k", "n_heads"),  # T5
-    _Family("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus, Whisper, Speech2Text
+    # BART, mBART, Marian, M2M100, Pegasus, NLLB-MoE, SeamlessM4T, FSMT, Whisper, Speech2Text
+    _Family("q_proj", "k_proj", "num_heads"),
     _Family("q_proj", "k_proj", "num_attention_heads"),  # ViT
     _Family("query", "key", "num_attention_heads"),  # BERT
-    _Family("c_attn:0/3", "c_attn:1/3", "num_heads"),  # GPT-2: queries, keys and values in one weight
     _Family("q_attn:0/1", "c_attn:0/2", "num_heads"),  # GPT-2's cross-attention: keys and values in one
+    _Family("c_attn:0/3", "c_attn:1/3", "num_heads"),  # GPT-2: queries, keys and values in one weight
+    _Family("q_proj", "k_proj", "head_dim", by_width=True),  # T5Gemma, Moonshine: cross-attention alone
 )
 
 
@@ -90,6 +118,7 @@ class HuggingFace(ModelAdapter):
         layers: which of their layers, from 0; all by default. Others cost no memory.
         ignored: ids of tokens, such as special ones, that no analysis counts; by side, ``{"source": …,
             "target": …}``, if each side has a vocabulary.
+        start: the id that the decoder reads first if neither the model nor its configs say it.
 
     Attributes:
         reads_frames: whether the encoder reads pictures or sound.
@@ -129,7 +158,9 @@ class HuggingFace(ModelAdapter):
         kinds: AttentionKind | Collection[AttentionKind] | None = None,
         layers: int | Collection[int] | None = None,
         ignored: int | Collection[int] | Mapping[str, Collection[int]] = (),
+        start: int | None = None,
     ):
+        self.start = start
         chosen_kinds = ("cross",) if kinds is None else as_tuple(kinds)
         chosen_layers = as_tuple(layers)
         _require_choice("kinds", chosen_kinds)
@@ -157,10 +188,6 @@ class HuggingFace(ModelAdapter):
         if chosen_layers is not None:
             hooked = [place for place in self._every_layer if place.layer in chosen_layers]
         super().__init__(model, hooked, ignored)
-        for place in self._every_layer:
-            for name in (place.query, place.key):
-                if ":" in name:
-                    self._modules[name] = _Rows(model, name)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
         """Return the memory of a trace in bytes: its states, queries, keys, scores and attention.
@@ -292,8 +319,8 @@ class HuggingFace(ModelAdapter):
     def read(self, batch: TokenBatch) -> Int[Tensor, "batch target"]:
         """Return what the decoder reads at each step of a batch's targets.
 
-        The model's own method for that decides, where it has one. Else the start mark is put before the
-        target, whose last token is not read.
+        The model's own method for that decides, where it has one, and the generation config's start mark, as
+        in ``generate``. Else the start mark is put before the target, whose last token is not read.
 
         Args:
             batch: its targets, packed.
@@ -305,24 +332,24 @@ class HuggingFace(ModelAdapter):
         padding = getattr(self.model.config, "pad_token_id", None)
         _require_token("config", start_of_config)
         start = start_mark(self.model)
+        labels = batch.target.masked_fill(~batch.target_mask, -100)
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         if make is not None:
             try:
-                read = make(labels=batch.target.masked_fill(~batch.target_mask, -100))
+                read = make(labels=labels)
             except (AttributeError, TypeError, ValueError):
                 if None not in (start_of_config, padding):
                     raise  # the config says all that the method can need: it is broken
             else:
-                # mBART starts with a language, whatever the configs say
-                starts_as_config = bool((read[:, 0] == start_of_config).all())
-                if starts_as_config and start != start_of_config:
+                if start is not None and not _starts_with_label(read, labels, start_of_config):
                     read[:, 0] = start
                 return read
-        start = assumed_start(self.model) if start is None else start
+        for other_start in (assumed_start(self.model), self.start):
+            start = other_start if start is None else start
         if start is None:
             raise BadInput(
                 f"{type(self.model).__name__} does not say what its decoder starts with: set "
-                "config.decoder_start_token_id, or give batches with ``read``"
+                "config.decoder_start_token_id, give ``start``, or give batches with ``read``"
             )
         return shifted(batch.target, start)
 
@@ -425,6 +452,16 @@ class HuggingFace(ModelAdapter):
         return single(output[1])
 
 
+def _starts_with_label(
+    read: Int[Tensor, "batch target"], labels: Int[Tensor, "batch target"], start_of_config: int | None
+) -> bool:
+    """Return True if a model's own method puts a label first: mBART's the last, which is a language."""
+    if start_of_config is not None:
+        return bool((read[:, 0] != start_of_config).any())
+    n_words = (labels != -100).sum(1, keepdim=True)  # (batch, 1)
+    return bool((read[:, :1] == labels.gather(1, n_words - 1)).all())
+
+
 def _require_choice(name: str, choice: tuple | None) -> None:
     if choice is not None and not choice:
         raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
@@ -454,6 +491,7 @@ def _path_of(place: Hooked) -> str:
     return place.attention
 
 
+_SAME_LOGITS = 1e-2  # the most that logits differ by rounding alone, in half precision, for the largest
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
 
 
@@ -467,29 +505,6 @@ class _Frames(ShowsShapes):
     target_mask: Tensor
     read: Tensor
     inputs: dict[str, Tensor]
-
-
-class _Rows(nn.Linear):
-    """One projection of several that a model keeps in one weight, stored input first.
-
-    Its name is path:n/of: the n-th of a number of equal parts of the module at that path.
-    """
-
-    def __init__(self, model: nn.Module, name: str):
-        nn.Module.__init__(self)  # its weight belongs to another module
-        path, _, part = name.partition(":")
-        index, n_parts = part.split("/")
-        self._module: Any = model.get_submodule(path)
-        self._index, self._n_parts = int(index), int(n_parts)
-        self.register_forward_pre_hook = self._module.register_forward_pre_hook
-
-    @property
-    def weight(self) -> Float[Tensor, "rows width"]:
-        return self._module.weight.T.chunk(self._n_parts)[self._index]
-
-    @property
-    def bias(self) -> Float[Tensor, " rows"]:
-        return self._module.bias.chunk(self._n_parts)[self._index]
 
 
 def assumed_start(model: Any) -> int | None:
@@ -508,7 +523,8 @@ def assumed_start(model: Any) -> int | None:
         3
     """
     config = model.config
-    if start_mark(model) is not None or "t5" not in config.model_type:
+    starts_with_padding = "t5" in config.model_type and "gemma" not in config.model_type
+    if start_mark(model) is not None or not starts_with_padding:
         return None
     return getattr(config, "pad_token_id", None)
 
@@ -560,7 +576,8 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         Probabilities; zero at padding.
 
     Raises:
-        BadInput: the model has no output layer, or its encoder reads no words.
+        BadInput: the model has no output layer, its encoder reads no words, or its decoder does not run on
+            ``encoder_outputs`` alone.
 
     Example:
         >>> from transformers import T5Config, T5ForConditionalGeneration
@@ -578,15 +595,72 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         encoded = model.get_encoder()(input_ids=ids, attention_mask=trace.source_mask.long())
         states = encoded.last_hidden_state  # (batch, source, width of the encoder)
 
+        def outputs_of(chosen: Float[Tensor, "pairs seen width"]) -> Any:
+            outputs = copy(encoded)  # of the class that the model expects
+            outputs.last_hidden_state = chosen
+            return outputs
+
+        first = trace.first(1)
+        needs_ids = _needs_ids(model, first, encoder_outputs=outputs_of(states[:1]))
+
         def logits(pairs: Pairs) -> Float[Tensor, "pairs steps words"]:
             read = trace.target_tokens[pairs.samples, : pairs.steps]  # (pairs, steps)
             mask = trace.target_mask[pairs.samples, : pairs.steps]  # (pairs, steps)
-            outputs = copy(encoded)  # of the class that the model expects
-            outputs.last_hidden_state = states[pairs.samples, pairs.positions][:, None]  # (pairs, 1, width)
-            position_mask = torch.ones_like(pairs.positions)[:, None]  # (pairs, 1)
-            return _logits_of(model, read, mask, encoder_outputs=outputs, attention_mask=position_mask)
+            position_ids = ids[pairs.samples, pairs.positions][:, None]  # (pairs, 1)
+            source = {
+                "encoder_outputs": outputs_of(states[pairs.samples, pairs.positions][:, None]),
+                "attention_mask": torch.ones_like(position_ids),
+            }
+            if needs_ids:
+                source["input_ids"] = position_ids
+            return _logits_of(model, read, mask, **source)
 
         return probe_of_pairs(trace, logits, pairs_by_length(trace, least=1024))
+
+
+def _needs_ids(model: Any, trace: Trace, *, encoder_outputs: Any) -> bool:
+    """Return whether a model predicts on encoder outputs what it does on a source only if given ids as well.
+
+    FSMT masks later steps only if it has ids.
+
+    Raises:
+        BadInput: the model does not run on encoder outputs, or predicts something else of them.
+    """
+    ids = trace.source_tokens * trace.source_mask
+    mask = trace.source_mask.long()
+    expected = _logits_of(model, trace.target_tokens, trace.target_mask, input_ids=ids, attention_mask=mask)
+    for needs_ids in (False, True):
+        source = {"input_ids": ids} if needs_ids else {}
+        source |= {"encoder_outputs": encoder_outputs, "attention_mask": mask}
+        try:
+            logits = _logits_of(model, trace.target_tokens, trace.target_mask, **source)
+        except (BadInput, torch.OutOfMemoryError):
+            raise
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            continue
+        difference = (logits - expected)[trace.target_mask].abs().max()
+        if difference > _SAME_LOGITS * expected[trace.target_mask].abs().max():
+            reason = f"its predictions differ by {float(difference):.2g}"
+            continue
+        if needs_ids and _ignores_states(model, trace, logits, source=source):
+            reason = "it reads the ids once more"
+            continue
+        return needs_ids
+    raise BadInput(
+        f"{type(model).__name__} does not run on encoder_outputs as on the source itself, and the lexical "
+        f"probe needs that ({reason})"
+    )
+
+
+def _ignores_states(
+    model: Any, trace: Trace, logits: Float[Tensor, "batch target words"], *, source: Mapping[str, Any]
+) -> bool:
+    """Return True if predictions are the same with encoder states of zero."""
+    zeros = copy(source["encoder_outputs"])
+    zeros.last_hidden_state = torch.zeros_like(zeros.last_hidden_state)
+    with_zeros = {**source, "encoder_outputs": zeros}
+    return torch.equal(logits, _logits_of(model, trace.target_tokens, trace.target_mask, **with_zeros))
 
 
 def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Float[Tensor, "batch target words"]:
@@ -614,8 +688,9 @@ def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
     known_kinds = {place.kind for place in places if place.heads}
     if "cross" not in known_kinds:
         raise BadInput(
-            f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian: name "
-            "its modules instead, see attnlib.adapters.Modules"
+            f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian"
+            f"{_unknown_cross_attention(model)}: name its modules instead, see attnlib.adapters.Modules, or "
+            "give tensors that your code saves (attnlib.pass_of_tensors)"
         )
     for kind in kinds:
         if kind not in known_kinds:
@@ -623,6 +698,18 @@ def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
                 f"{type(model).__name__} has no {kind} attention of a known form: leave this kind out"
             )
     return [place for place in places if place.kind in known_kinds]
+
+
+def _unknown_cross_attention(model: nn.Module) -> str:
+    """Return, for a message, the first module that may be a cross-attention, and its linear layers."""
+    for path, module in model.named_modules():
+        name = path.rpartition(".")[2]
+        if "cross" not in name.lower() and "cross" not in type(module).__name__.lower():
+            continue
+        layers = [child for child, layer in module.named_children() if isinstance(layer, nn.Linear)]
+        if len(layers) > 1:
+            return f" ({path}, a {type(module).__name__}, has {', '.join(layers)})"
+    return ""
 
 
 def _place_of(path: str, module: Any) -> Hooked | None:
@@ -633,18 +720,24 @@ def _place_of(path: str, module: Any) -> Hooked | None:
         return None
     kind = _KINDS[name]
     if kind == "self":
-        halves = [part for part in path.split(".") if part in ("encoder", "decoder")]
-        kind = "encoder_self" if halves[:1] == ["encoder"] else "decoder_self"
+        halves = [part for part in path.split(".") if part.endswith(("encoder", "decoder"))]
+        is_of_encoder = bool(halves) and halves[0].endswith("encoder")
+        kind = "encoder_self" if is_of_encoder else "decoder_self"
     place = Hooked(path, path, attention=path, kind=cast("AttentionKind", kind), layer=layer)
     for family in _FAMILIES:
-        if family.matches(module):
-            place = replace(
-                place,
-                query=f"{path}.{family.query}",
-                key=f"{path}.{family.key}",
-                heads=getattr(module, family.heads),
-                scale=float(module.scaling),
-            )
+        # Self-attentions of the last family rotate queries and keys by position.
+        if not family.matches(module) or (family.by_width and kind != "cross"):
+            continue
+        heads, key_heads = family.heads_of(module)
+        return replace(
+            place,
+            query=f"{path}.{family.query}",
+            key=f"{path}.{family.key}",
+            heads=heads,
+            key_heads=key_heads,
+            scale=float(module.scaling),
+            length_first="fsmt" in type(module).__module__,
+        )
     return place
 
 
@@ -704,8 +797,10 @@ def _require_both_halves(model: nn.Module) -> None:
             f"{type(model).__name__} is not a model of the transformers library. Name its modules instead, "
             "see attnlib.adapters.Modules, which has logits and lexical_probe as well"
         )
-    parts = {part for path, _ in model.named_modules() for part in path.split(".")}
-    if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
+    halves = set()
+    for path, _ in model.named_modules():
+        halves |= {half for half in ("encoder", "decoder") if f"{path}.".find(f"{half}.") >= 0}
+    if not (getattr(config, "is_encoder_decoder", False) and len(halves) == 2):
         raise BadInput(
             f"{type(model).__name__} lacks an encoder or a decoder, and so cross-attention between "
             "them: expected a whole encoder–decoder such as T5, BART, mBART or Marian "
@@ -720,8 +815,9 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
             f"{place.attention} is {type(model.get_submodule(_path_of(place))).__name__}, which has no query "
             "and key projections of a known form; remove its wrapper, or leave its kind out"
         )
+    require_scores_of_products(_path_of(place), model.get_submodule(_path_of(place)))
     for name in (place.query, place.key):
-        if ":" in name:
+        if PartOfProjection.is_named(name):
             continue
         projection = model.get_submodule(name)
         kind = type(projection)
@@ -732,6 +828,7 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
                 "model.merge_and_unload(); if quantised: load the model in full), or name the "
                 "torch.nn.Linear inside, see attnlib.adapters.Modules"
             )
+        require_plain_weight(name, projection)
 
 
 def _require_within_limits(model: Any, batch: TokenBatch) -> None:
@@ -787,6 +884,8 @@ def position_limit(half: nn.Module) -> int | float:
         (512, inf)
     """
     table = getattr(half, "embed_positions", None)
+    if hasattr(table, "make_weight"):  # FSMT's grows with the sentences
+        return torch.inf
     if isinstance(table, nn.Embedding):
         return table.num_embeddings - getattr(table, "offset", 0)
     most = most_positions(half)

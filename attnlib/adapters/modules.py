@@ -8,6 +8,7 @@
 """
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -29,7 +30,7 @@ from attnlib.errors import BadInput, check_known
 from attnlib.former_names import former_object
 from attnlib.linear_map import LinearMap, single
 from attnlib.softmax import log_probability_of
-from attnlib.trace import Attention, AttentionKind, Trace
+from attnlib.trace import QUERY_SIDE, Attention, AttentionKind, Trace
 
 Run = Callable[[nn.Module, TokenBatch], object]
 Outputs = Tensor | tuple
@@ -39,6 +40,10 @@ Rewrite = Callable[[tuple, dict], tuple[tuple, dict]]  # arguments of a module, 
 @dataclass(frozen=True)
 class Hooked:
     """Say where an attention is in a model, by the names of ``model.named_modules()``.
+
+    A layer that makes queries, keys and values at once is named with the part that is meant:
+    ``"to_qkv:0/3"`` is the first third of its rows, ``"to_qkv[64:80]"`` the rows from 64 up to, but not
+    including, 80.
 
     Attributes:
         query: the linear projection of queries, or an ``nn.MultiheadAttention``, as ``nn.Transformer`` has
@@ -51,6 +56,9 @@ class Hooked:
         kind: ``"cross"``, ``"encoder_self"`` or ``"decoder_self"``.
         layer: its number, from 0, by which reports call it.
         scale: of the score; 1/√(width of a head) by default.
+        key_heads: how many heads of keys there are if several of the queries share one; by default as many
+            as ``heads``.
+        length_first: whether the projections read (length, batch, width), as those of fairseq do.
 
     Raises:
         UnknownName: a kind that does not exist.
@@ -67,6 +75,8 @@ class Hooked:
     kind: AttentionKind = "cross"
     layer: int = 0
     scale: float | None = None
+    key_heads: int | None = None
+    length_first: bool = False
 
     def __post_init__(self) -> None:
         check_known("kind of attention", self.kind, get_args(AttentionKind))
@@ -75,6 +85,108 @@ class Hooked:
     def name(self) -> str:
         """Kind and layer, such as ``"cross.0"``."""
         return f"{self.kind}.{self.layer}"
+
+    @property
+    def n_key_heads(self) -> int:
+        """Number of heads of keys."""
+        return self.heads if self.key_heads is None else self.key_heads
+
+
+_PART = re.compile(r"(?P<path>[^:\[]+)(?::(?P<part>\d+)/(?P<parts>\d+)|\[(?P<first>\d+):(?P<end>\d+)\])")
+
+
+class PartOfProjection(nn.Linear):
+    """Some rows of a linear layer that makes more than queries or keys, named ``path:n/of`` or ``path[a:b]``.
+
+    It has the weight and the bias of those rows. Its hooks are called when the whole layer runs.
+
+    Args:
+        model: that has the layer.
+        name: of the part: the n-th, from 0, of a number of equal parts, or the rows from a up to b.
+
+    Raises:
+        BadInput: the layer is not linear, or has no such rows.
+
+    Example:
+        >>> model = nn.ModuleDict({"to_kv": nn.Linear(2, 6)})
+        >>> tuple(PartOfProjection(model, "to_kv:0/2").weight.shape)
+        (3, 2)
+        >>> tuple(PartOfProjection(model, "to_kv[0:4]").weight.shape)
+        (4, 2)
+    """
+
+    def __init__(self, model: nn.Module, name: str):
+        nn.Module.__init__(self)  # its weight belongs to another module
+        match = _PART.fullmatch(name)
+        assert match is not None  # is_named says so
+        self._whole = cast("Any", model.get_submodule(match["path"]))
+        # transformers' Conv1D stores its weight input first
+        self._is_turned = type(self._whole).__name__ == "Conv1D" and hasattr(self._whole, "nf")
+        if not self._is_turned and not isinstance(self._whole, nn.Linear):
+            raise BadInput(f"{name} is a part of {type(self._whole).__name__}; expected one of nn.Linear")
+        n_rows = int(self._whole.weight.shape[1 if self._is_turned else 0])
+        if match["parts"] is None:
+            first, end = int(match["first"]), int(match["end"])
+        else:
+            size = n_rows // max(int(match["parts"]), 1)
+            first, end = size * int(match["part"]), size * (int(match["part"]) + 1)
+            if size * int(match["parts"]) != n_rows:
+                raise BadInput(f"{name}: the {n_rows} rows cannot be cut into {match['parts']} equal parts")
+        if not 0 <= first < end <= n_rows:
+            raise BadInput(f"{name} is rows {first} to {end}; {match['path']} has {n_rows}, from 0")
+        self._rows = slice(first, end)
+        self.register_forward_pre_hook = self._whole.register_forward_pre_hook
+
+    @staticmethod
+    def is_named(name: str) -> bool:
+        """Return True for the name of a part.
+
+        Args:
+            name: of a module, or of a part of one.
+        """
+        return _PART.fullmatch(name) is not None
+
+    @property
+    def weight(self) -> Float[Tensor, "rows width"]:
+        """The rows of the part."""
+        whole = self._whole.weight.T if self._is_turned else self._whole.weight
+        return whole[self._rows]
+
+    @property
+    def bias(self) -> Float[Tensor, " rows"] | None:
+        """Its entries of the bias; None if there is none."""
+        return None if self._whole.bias is None else self._whole.bias[self._rows]
+
+
+def require_plain_weight(name: str, projection: Any) -> None:
+    """Refuse a projection whose weight is not in memory, or is of a class that may compute something else.
+
+    Args:
+        name: of the projection.
+        projection: with a ``weight``.
+
+    Raises:
+        BadInput: the weight is offloaded, or quantised by the class of its tensor.
+
+    Example:
+        >>> require_plain_weight("to_q", nn.Linear(2, 2))
+        >>> require_plain_weight("to_q", nn.Linear(2, 2, device="meta"))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: to_q has no weights in memory: they are offloaded (device_map) ...
+    """
+    weight = projection.weight
+    if weight.is_meta:
+        raise BadInput(
+            f"{name} has no weights in memory: they are offloaded (device_map) or were never loaded; load "
+            "the model whole, on one device"
+        )
+    kind = type(weight)
+    if kind not in (Tensor, nn.Parameter):
+        raise BadInput(
+            f"{name} has a weight of the class {kind.__module__}.{kind.__qualname__}, as quantised or "
+            "distributed models have, which may compute something else than its numbers say: load the model "
+            "in full, on one device"
+        )
 
 
 # -- attention that a function of torch makes, and no module returns --
@@ -277,7 +389,9 @@ class Hooks:
         if name in kept:
             raise BadInput(
                 f"{name} runs more than once in a pass, so its attentions cannot be kept apart; "
-                "give each attention separate modules, and let the decoder read all steps at once"
+                "give each attention separate modules, and let the decoder read all steps at once. If layers "
+                "share modules, or the decoder goes step by step, keep the states of every step in your code "
+                "and give them as tensors (attnlib.pass_of_tensors)"
             )
 
     def look_within(self, name: str, module: nn.Module, change: Change | None = None) -> None:
@@ -590,7 +704,31 @@ class ModelAdapter:
             target_mask=prepared.target_mask,
             attentions=tuple(self._attention(place, hooks) for place in self.hooked),
         )
-        return trace.ignoring(self.ignored).validated()
+        try:
+            return trace.ignoring(self.ignored).validated()
+        except BadInput as error:
+            hints = self._hints(trace)
+            if not hints:
+                raise
+            raise BadInput(f"{error}. {' '.join(hints)}") from error
+
+    def _hints(self, trace: Trace) -> list[str]:
+        """Return what may explain a trace that is refused, from the names of its projections."""
+        hints = []
+        for place, attention in zip(self.hooked, trace.attentions, strict=True):
+            is_one_layer = place.query == place.key and not self._is_packed(place)
+            if is_one_layer and not PartOfProjection.is_named(place.query):
+                hints.append(
+                    f"{place.query} is named for queries and keys: if it makes values as well, name its "
+                    f"parts, '{place.query}:0/3' and '{place.query}:1/3'."
+                )
+            n_samples, length, _ = attention.query_inputs.shape
+            if (length, n_samples) == tuple(trace.mask(QUERY_SIDE[place.kind]).shape) and length != n_samples:
+                hints.append(
+                    f"{place.query} seems to read (length, batch, width): say length_first=True, as for "
+                    "fairseq."
+                )
+        return list(dict.fromkeys(hints))
 
     def _batch_of(self, batch: object) -> TokenBatch | FrameBatch:
         """Return a batch as it is, or the one that a dictionary holds; raise BadInput for anything else."""
@@ -612,6 +750,9 @@ class ModelAdapter:
         raise NotImplementedError
 
     def _module(self, name: str) -> Any:
+        if name not in self._modules and PartOfProjection.is_named(name):
+            self._module(re.split(r"[:\[]", name)[0])
+            self._modules[name] = PartOfProjection(self.model, name)
         if name not in self._modules:
             near = get_close_matches(name, self._modules, n=3, cutoff=0.4)
             hint = f"near are {', '.join(near)}" if near else "none is near; see model.named_modules()"
@@ -686,10 +827,12 @@ class ModelAdapter:
         else:
             query_name, key_name = place.query, place.key
             query_inputs, key_inputs = _input_of(hooks, query_name), _input_of(hooks, key_name)
-            maps = (
-                LinearMap.of(self._module(query_name), place.heads),
-                LinearMap.of(self._module(key_name), place.heads),
-            )
+            if place.length_first:
+                is_one_sequence = key_inputs is query_inputs
+                query_inputs = query_inputs.transpose(0, 1)  # (batch, target, width)
+                key_inputs = query_inputs if is_one_sequence else key_inputs.transpose(0, 1)
+            key_map = LinearMap.of(self._module(key_name), place.n_key_heads)
+            maps = (LinearMap.of(self._module(query_name), place.heads), key_map.shared_by(place.heads))
             attention = None
             if place.attention is not None:
                 attention = self._seen_attention(hooks, place.attention, place.heads)
@@ -698,8 +841,8 @@ class ModelAdapter:
             key_inputs=key_inputs,
             maps=maps,
             attention=attention,
-            queries=hooks.outputs.get(query_name),
-            keys=hooks.outputs.get(key_name),
+            queries=_projected(hooks, query_name, place),
+            keys=_projected(hooks, key_name, place) if place.n_key_heads == place.heads else None,
         )
 
     def _sites(self, place: Hooked, *, one_sequence: bool) -> tuple[str, str]:
@@ -814,11 +957,18 @@ class Modules(ModelAdapter):
             if not isinstance(self._module(name), nn.Linear):
                 raise BadInput(
                     f"{name} is {type(self._module(name)).__name__}; expected nn.Linear, a projection, or "
-                    "nn.MultiheadAttention. A side that has none, as in Luong's general score, takes an "
+                    "nn.MultiheadAttention; of a layer that makes several things at once name the part, "
+                    f"'{name}:0/3'. A side that has none, as in Luong's general score, takes an "
                     "nn.Linear without bias whose weight is torch.eye(width), run in the model's pass"
                 )
+            require_plain_weight(name, self._module(name))
         if place.heads < 1:
             raise BadInput(f"{place.name}: heads is {place.heads}; say how many share {place.query}")
+        if place.n_key_heads < 1 or place.heads % place.n_key_heads:
+            raise BadInput(
+                f"{place.name}: key_heads is {place.key_heads}; expected a divisor of heads, {place.heads}"
+            )
+        self._require_equal_widths(place)
         if place.attention is not None:
             self._module(place.attention)
         elif not unchecked:
@@ -827,6 +977,29 @@ class Modules(ModelAdapter):
                 "module that returns the attention, or within which torch.softmax or "
                 "F.scaled_dot_product_attention makes it, or say unchecked=True"
             )
+
+    def _require_equal_widths(self, place: Hooked) -> None:
+        """Raise BadInput if heads of queries and keys differ in width, and name what they may be."""
+        n_query_rows, n_key_rows = (len(self._module(name).weight) for name in (place.query, place.key))
+        if n_query_rows * place.n_key_heads == n_key_rows * place.heads:
+            return
+        width = n_query_rows // place.heads
+        ways = []
+        if width and n_key_rows % width == 0 and place.heads % (n_key_rows // width) == 0:
+            ways.append(f"if several heads of queries share one of keys, say key_heads={n_key_rows // width}")
+        for n_parts in (2, 3):
+            if n_key_rows == n_parts * n_query_rows:
+                part = "0/2" if n_parts == 2 else "1/3"
+                ways.append(f"if {place.key} makes more than keys, name their part, '{place.key}:{part}'")
+            if n_query_rows == n_parts * n_key_rows:
+                ways.append(
+                    f"if {place.query} makes more than queries, name their part, '{place.query}:0/{n_parts}'"
+                )
+        ways = ways or [f"name the rows that make queries and keys, as in '{place.key}[0:{n_query_rows}]'"]
+        raise BadInput(
+            f"{place.name}: {place.heads} heads share {n_query_rows} rows of queries, and "
+            f"{place.n_key_heads} heads {n_key_rows} rows of keys; expected equal widths: {'; '.join(ways)}"
+        )
 
     def logits(self, trace: Trace) -> Float[Tensor, "batch target words"]:
         """Return what the model predicts at every step of a pass.
@@ -951,6 +1124,14 @@ def _batch_of(trace: Trace) -> TokenBatch:
         target_mask=trace.target_mask,
         read=trace.target_tokens,
     )
+
+
+def _projected(hooks: Hooks, name: str, place: Hooked) -> object:
+    """Return what a projection returned, (batch, length, rows); None if it was not caught."""
+    rows = hooks.outputs.get(name)
+    if place.length_first and isinstance(rows, Tensor):
+        return rows.transpose(0, 1)
+    return rows
 
 
 def _input_of(hooks: Hooks, name: str) -> Tensor:

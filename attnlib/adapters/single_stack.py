@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.eager import eager
-from attnlib.adapters.modules import Hooks, ModelAdapter, evaluated
+from attnlib.adapters.modules import Hooks, ModelAdapter, evaluated, require_plain_weight
 from attnlib.adapters.token_batch import SequenceBatch, sequences_of_mapping
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known
@@ -397,7 +397,7 @@ class SingleStack(ModelAdapter):
         bias = None if projection.bias is None else _rows_of(projection.bias, attention, operand)
         if operand == "query":
             return LinearMap.of_rows(weight, bias, attention.heads)
-        return _repeated(LinearMap.of_rows(weight, bias, attention.key_heads), attention.heads)
+        return LinearMap.of_rows(weight, bias, attention.key_heads).shared_by(attention.heads)
 
     def _returned_attention(
         self, attention: SelfAttention, hooks: Hooks
@@ -427,16 +427,6 @@ def _rows_of(
             return rows.chunk(3)[index]
         case "by head":
             return rows.unflatten(0, (attention.heads, 3, -1))[:, index].flatten(0, 1)
-
-
-def _repeated(linear: LinearMap, heads: int) -> LinearMap:
-    """Return a map with each of its heads repeated, for the query heads that share it."""
-    if linear.heads == heads:
-        return linear
-    repeats = heads // linear.heads
-    weight = linear.weight.repeat_interleave(repeats, dim=0)
-    bias = None if linear.bias is None else linear.bias.repeat_interleave(repeats, dim=0)
-    return LinearMap(weight, bias)
 
 
 def _keep_rotation(args: tuple, kwargs: dict, *, hooks: Hooks, path: str) -> tuple[tuple, dict]:
@@ -584,8 +574,30 @@ def _of_layers(attentions: list[SelfAttention], layers: tuple) -> list[SelfAtten
 
 def _require_linear_scores(module: nn.Module, attention: SelfAttention) -> None:
     """Refuse an attention whose scores are more than products of two projections of a known form."""
+    require_scores_of_products(attention.path, module)
+    for name in {attention.family.query, attention.family.key}:
+        _require_projection(f"{attention.path}.{name}", getattr(module, name), attention.family)
+
+
+def require_scores_of_products(path: str, module: nn.Module) -> None:
+    """Refuse an attention that norms, clips or caps what its projections make, or has a sink.
+
+    Args:
+        path: of the attention, as in ``model.named_modules()``.
+        module: the attention.
+
+    Raises:
+        BadInput: its scores are not linear in the states.
+
+    Example:
+        >>> require_scores_of_products("attention", nn.ModuleDict({"q_proj": nn.Linear(2, 2)}))
+        >>> normed = nn.ModuleDict({"q_norm": nn.LayerNorm(2)})
+        >>> require_scores_of_products("attention", normed)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        attnlib.errors.BadInput: attention (ModuleDict) norms its queries or keys (q_norm), ...
+    """
     config = getattr(module, "config", None)
-    place = f"{attention.path} ({type(module).__name__})"
+    place = f"{path} ({type(module).__name__})"
     for name, child in module.named_children():
         if _NORM_OF_QUERIES_OR_KEYS.fullmatch(name) and not isinstance(child, nn.Identity):
             raise BadInput(
@@ -596,13 +608,15 @@ def _require_linear_scores(module: nn.Module, attention: SelfAttention) -> None:
     if getattr(config, "clip_qkv", None) is not None:
         raise BadInput(f"{place} clips its queries and keys (clip_qkv), which is not linear; {_INSTEAD}")
     if getattr(config, "attn_logit_softcapping", None) is not None:
-        raise BadInput(f"{place} caps its scores (attn_logit_softcapping), which is not linear; {_INSTEAD}")
+        raise BadInput(
+            f"{place} caps its scores (attn_logit_softcapping), which is not linear. Give its states and "
+            "weights as tensors, without the attention (attnlib.pass_of_tensors): the terms are then of the "
+            "scores before the cap"
+        )
     if hasattr(module, "sinks"):
         raise BadInput(
             f"{place} lets attention go to a sink that is not a token, and has no terms; {_INSTEAD}"
         )
-    for name in {attention.family.query, attention.family.key}:
-        _require_projection(f"{attention.path}.{name}", getattr(module, name), attention.family)
 
 
 def _require_projection(path: str, projection: nn.Module, family: Family) -> None:
@@ -619,6 +633,7 @@ def _require_projection(path: str, projection: nn.Module, family: Family) -> Non
             f"{path} is of the class {kind}, which may compute something else than {expected} does. "
             "Remove its wrapper (with peft: model.merge_and_unload(); if quantised: load the model in full)"
         )
+    require_plain_weight(path, projection)
 
 
 def most_positions(model: nn.Module) -> int | None:

@@ -8,6 +8,7 @@ others. The networks of the library read a :class:`~attnlib.models.corpus.Batch`
 thousand and nothing checks.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -482,6 +483,8 @@ class LineBatch:
         prefix: put before every source line.
         write: if given, makes the targets from the sources, and target lines are ignored.
         numbers: of the pairs in their text, from 0; empty where they were not taken from one.
+        positions: for how many pieces of the source and of the target the model has positions; the rest is
+            cut off as well.
 
     Example:
         >>> def tokenizer(text=None, text_target=None, **cut):
@@ -497,47 +500,63 @@ class LineBatch:
     prefix: str = ""
     write: Write | None = None
     numbers: tuple[int, ...] = ()
+    positions: tuple[int | float, int | float] = (math.inf, math.inf)
+
+    @property
+    def longest_of_sides(self) -> tuple[int, int]:
+        """Pieces of a source and of a target at most."""
+        source, target = self.positions
+        return int(min(self.longest, source)), int(min(self.longest, target))
 
     @cached_property
     def tokens(self) -> TokenBatch:
         """The pairs as ids."""
-        cut = {"truncation": True, "max_length": self.longest}
+        longest_source, longest_target = self.longest_of_sides
         source_lines = [self.prefix + source for source, _ in self.pairs]
-        sources = self.tokenizer(text=source_lines, **cut)["input_ids"]
+        sources = self.tokenizer(text=source_lines, truncation=True, max_length=longest_source)["input_ids"]
+        _require_room(sources, longest_source)
         if self.write:
-            self._require_room(sources)
-            return self.write(TokenBatch.of_rows(sources, sources), self.longest)
+            return self.write(TokenBatch.of_rows(sources, sources), longest_target)
         target_lines = [target for _, target in self.pairs]
+        cut = {"truncation": True, "max_length": longest_target}
         targets = self.tokenizer(text_target=target_lines, **cut)["input_ids"]
-        self._require_room([*sources, *targets])
+        _require_room(targets, longest_target)
         return TokenBatch.of_rows(sources, targets)
-
-    def _require_room(self, rows: Sequence[Sequence[int]]) -> None:
-        most = max(map(len, rows))
-        if most > self.longest:
-            raise BadInput(
-                f"longest is {self.longest}, and the tokenizer made {most} pieces all the same: its marks "
-                "alone need more; take a larger one"
-            )
 
     @property
     def cut(self) -> int:
-        """Number of pairs with a side that is longer than ``longest``.
+        """Number of pairs with a side that is longer than ``longest``, or than the model has positions for.
 
-        A side of exactly ``longest`` pieces may have been cut there or may end there, which one piece more
-        shows.
+        A side of exactly that length may have been cut there or may end there, which one piece more shows.
+        A target that the model writes is not cut: it ends there.
         """
-        is_full = (self._pieces >= self.longest).tolist()
+        is_full = self._reaches(self.longest_of_sides).tolist()
         full_pairs = tuple(pair for pair, full in zip(self.pairs, is_full, strict=True) if full)
         if not full_pairs:
             return 0
-        with_one_more = replace(self, pairs=full_pairs, longest=self.longest + 1)
-        return int((with_one_more._pieces > self.longest).sum())
+        longest_source, longest_target = self.longest_of_sides
+        if self.write:  # which has no more positions, and is not done again
+            lines = [self.prefix + source for source, _ in full_pairs]
+            with_one_more = self.tokenizer(text=lines, truncation=True, max_length=longest_source + 1)
+            return sum(len(row) > longest_source for row in with_one_more["input_ids"])
+        one_more = (longest_source + 1, longest_target + 1)
+        longer = replace(self, pairs=full_pairs, longest=self.longest + 1, positions=one_more)
+        return int(longer._reaches(one_more).sum())
 
-    @property
-    def _pieces(self) -> Int[Tensor, " pairs"]:
-        """Number of pieces of the longer side of each pair."""
-        return torch.maximum(self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1))
+    def _reaches(self, lengths: tuple[int, int]) -> Bool[Tensor, " pairs"]:
+        """Return True for each pair with a side of at least the length given for that side."""
+        source, target = lengths
+        n_source, n_target = self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1)
+        return (n_source >= source) | (n_target >= target)
+
+
+def _require_room(rows: Sequence[Sequence[int]], longest: int) -> None:
+    most = max(map(len, rows))
+    if most > longest:
+        raise BadInput(
+            f"longest is {longest}, and the tokenizer made {most} pieces all the same: its marks "
+            "alone need more; take a larger one"
+        )
 
 
 def line_batches(
@@ -548,6 +567,7 @@ def line_batches(
     longest: int = 128,
     prefix: str = "",
     write: Write | None = None,
+    positions: tuple[int | float, int | float] = (math.inf, math.inf),
 ) -> Iterator[LineBatch]:
     """Yield batches of lines that are not tokenized yet.
 
@@ -558,6 +578,7 @@ def line_batches(
         longest: pieces of a side, special ones included; longer ones are cut off.
         prefix: put before every source line.
         write: makes the targets from the sources; target lines are then ignored.
+        positions: for how many pieces of the source and of the target the model has positions.
 
     Yields:
         Batches, all but the last of ``batch_size`` pairs.
@@ -585,6 +606,7 @@ def line_batches(
             prefix=prefix,
             write=write,
             numbers=tuple(numbers),
+            positions=positions,
         )
 
     for number, (source, target) in enumerate(pairs):

@@ -7,6 +7,7 @@ import time
 import timeit
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +24,15 @@ from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.files import locked
-from attnlib.options import BATCH_OPTIONS, CALL_OPTIONS, PASS_OPTIONS, TEXT_OPTIONS, AnalyseOptions, flag_of
+from attnlib.options import (
+    BATCH_OPTIONS,
+    CALL_OPTIONS,
+    PASS_OPTIONS,
+    TEXT_OPTIONS,
+    AnalyseOptions,
+    arguments,
+    flag_of,
+)
 from attnlib.progress import following
 from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
@@ -80,7 +89,8 @@ def analyse_command(options: AnalyseOptions) -> None:
         analysis = _finished_analysis(job, options)
         if unfinished or not (options.out / RUN).is_file():
             write_run(options.out, began)
-        write_report(analysis, options.out, title=f"How {job.shown} attends", name=job.name)
+        title = f"How {job.shown} attends"
+        write_report(analysis, options.out, title=title, name=job.name, tables=options.tables)
     console.print(f"report: {options.out / 'index.html'}")
 
 
@@ -140,12 +150,23 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     if is_single_stack(checkpoint.model):
         stream = _stream_of_sequences(checkpoint, text, options)
     else:
-        stream = checkpoint.stream(text, **options.settings(*PASS_OPTIONS, *BATCH_OPTIONS))
+        settings = options.settings(*PASS_OPTIONS, *BATCH_OPTIONS)
+        settings["generation"] = arguments(options.generation)
+        stream = checkpoint.stream(text, **settings)
     assert stream.n_batches is not None  # options have no batches without pairs
     settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
     about = checkpoint.about | text.about
     if options.generate:
         about |= _GENERATED
+    if options.generation is not None:
+        about["Target"] = f"what the model itself writes, with {options.generation}"
+    references = [ParallelText(path, options.target) for path in options.references or ()]
+    for reference in references:
+        reference.checked()
+    shortened = checkpoint.shortened(options.longest)
+    if shortened:
+        console.print(shortened)
+        about["Positions"] = shortened
     job = _Job(
         stream=stream,
         keep=_partial_sums(options, stream.made()["sha256"] | settings),
@@ -154,7 +175,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         shown=checkpoint.shown,
         name=checkpoint.word,
         checkpoint=checkpoint if options.words else None,
-        bleu=None if text.target is None else checkpoint.bleu,
+        bleu=None if text.target is None else partial(checkpoint.bleu, references=references),
     )
     for trace in text.traces():
         console.print(

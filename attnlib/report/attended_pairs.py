@@ -183,6 +183,7 @@ class CheckpointPasses:
             longest=self.longest,
             prefix=self.checkpoint.prefix,
             write=self.checkpoint.write if self.generate else None,
+            positions=(self.checkpoint.positions["source"], self.checkpoint.positions["target"]),
         )
         for n_read, batch in enumerate(batches, start=1):
             yield from self._pairs_of(adapter.trace(batch.tokens), batch)
@@ -233,7 +234,7 @@ class CheckpointPasses:
         if not getattr(tokenizer, "is_fast", False):
             return None
         texts = {"text" if side == "source" else "text_target": list(lines)}
-        cut = {"truncation": True, "max_length": self.longest}
+        cut = {"truncation": True, "max_length": self._longest(side)}
         return tokenizer(**texts, **cut, return_offsets_mapping=True)["offset_mapping"]
 
     def _words_of(self, line: "_Line") -> Words | None:
@@ -255,7 +256,11 @@ class CheckpointPasses:
         )
 
     def _is_cut(self, line: "_Line") -> bool:
-        return len(line.ids) >= self.longest
+        return len(line.ids) >= self._longest(line.side)
+
+    def _longest(self, side: str) -> int:
+        """Return at how many pieces lines of a side are cut."""
+        return int(min(self.longest, self.checkpoint.positions[side]))
 
     @cached_property
     def _marks(self) -> dict[str, frozenset[int]]:

@@ -20,10 +20,11 @@ from attnlib.analysis.passes import Keeper
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.decomposition.components import Method
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
 from attnlib.progress import Progress
 from attnlib.report.contents import TITLE, Name, calibration_of, id_as_word, reads_frames, shown_terms
+from attnlib.report.exported import parquet_of, sentence_rows
 from attnlib.report.findings import findings, notes
 from attnlib.report.one_call import analyse
 from attnlib.report.page import page
@@ -32,6 +33,7 @@ from attnlib.sealed import load_file, save_file
 from attnlib.version import __version__
 
 TABLES = ("heads", "terms", "states")
+FORMS = ("csv", "parquet", "sentences")
 KEPT = "analysis.safetensors"  # what read_report reads
 RUN = "run.json"  # when it was and how long it took
 # Of analysis.json. Schema 4 lacks split shares and interventions, 3 intervals of terms, 1 all intervals;
@@ -128,7 +130,12 @@ def write_run(folder: str | Path, began: float) -> None:
 
 
 def write_report(
-    analysis: Analysis, folder: str | Path, *, title: str = TITLE, name: Name | None = None
+    analysis: Analysis,
+    folder: str | Path,
+    *,
+    title: str = TITLE,
+    name: Name | None = None,
+    tables: Collection[str] = ("csv",),
 ) -> None:
     """Write the page and the tables of an analysis.
 
@@ -137,6 +144,13 @@ def write_report(
         folder: as of :func:`report`.
         title: of the page.
         name: the word of an id, as for :func:`report`.
+        tables: forms of the tables: "csv", which is always written, "parquet", which needs pyarrow; and
+            "sentences" for a table of the sentences on the page, see
+            :func:`~attnlib.report.exported.sentence_rows`.
+
+    Raises:
+        BadInput: pyarrow is not installed.
+        UnknownName: there is no such form.
 
     Example:
         >>> import tempfile
@@ -147,15 +161,23 @@ def write_report(
         True
     """
     folder = Path(folder)
-    tables = _tables_of(analysis)
-    content = _facts(analysis) | tables
+    for form in tables:
+        check_known("form of tables", form, FORMS)
+    rows_of = _tables_of(analysis)
+    content = _facts(analysis) | rows_of
     text = json.dumps(content, indent=1)  # before anything is written
-    for table, rows in tables.items():
+    written = dict(rows_of)
+    if "sentences" in tables:
+        written["sentences"] = [_plain_row(row) for row in sentence_rows(analysis, name)]
+    for table, rows in written.items():
+        if "parquet" in tables:
+            with atomic_path(folder / f"{table}.parquet") as temporary:
+                temporary.write_bytes(parquet_of(rows))
         write_text_atomic(folder / f"{table}.csv", csv_of(rows))
     write_text_atomic(folder / "analysis.json", text + "\n")
     with atomic_path(folder / KEPT) as temporary:
         save_file(_tensors_of(analysis), temporary, {"analysis": json.dumps(content)})
-    links = [*(f"{table}.csv" for table in tables), "analysis.json"]
+    links = [*(f"{table}.csv" for table in written), "analysis.json"]
     if (folder / RUN).is_file():
         links.append(RUN)
     markup = page(analysis, title, name or id_as_word, tables=links, script=True)

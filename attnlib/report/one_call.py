@@ -11,7 +11,7 @@ from attnlib.analysis.stream import Stream
 from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput
 from attnlib.progress import Progress
-from attnlib.report.order import require_one_order
+from attnlib.report.order import in_one_order
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import Sentences, text_of
@@ -66,9 +66,9 @@ def analyse(
             the pieces of the word attended to, and averaged over those of the word that attends. Shares and
             all other numbers stay by piece. Samples then have no terms to explain.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
-            ``source_language``, ``target_language`` and ``prefix``, see
+            ``source_language``, ``target_language``, ``prefix`` and ``target_tokenizer``, see
             :meth:`~attnlib.report.pretrained.Checkpoint.load`. Options of its passes: ``kinds``, ``layers``,
-            ``ignore_special``, ``batch_size``, ``longest`` and ``probed``, see
+            ``ignore_special``, ``batch_size``, ``longest``, ``probed`` and ``generation``, see
             :meth:`~attnlib.report.pretrained.Checkpoint.stream`. A list of fewer than 320 sentences is cut
             into ten batches by default.
 
@@ -103,7 +103,7 @@ def analyse(
     return AnalysisWithViews.of(analysis)
 
 
-_OF_A_TEXT = ("source_language", "target_language", "prefix")
+_OF_A_TEXT = ("source_language", "target_language", "prefix", "target_tokenizer")
 _OF_LOADING = ("device", "model_kwargs", "tokenizer_kwargs")
 
 
@@ -117,8 +117,7 @@ def _stream_of(
                 "a Stream has its corpus and its options already: leave out source, target and "
                 f"{', '.join(options) or 'options'}"
             )
-        require_one_order(model)
-        return model, None, {}
+        return in_one_order(model), None, {}
     if source is None:
         raise BadInput(
             f"{type(model).__name__} is given without a source; expected a model with source= and target=, "
@@ -132,7 +131,7 @@ def _stream_of(
         stream = stream_of_sequences(checkpoint, text, **options)
     else:
         stream = checkpoint.stream(text, generate=text.target is None, **options)
-    return stream, checkpoint, checkpoint.about | text.about
+    return in_one_order(stream), checkpoint, checkpoint.about | text.about
 
 
 def checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:

@@ -1,8 +1,13 @@
-"""Read from a tokenizer what the pieces of a text depend on: languages, special pieces, vocabulary, rules."""
+"""Read from a tokenizer what the pieces of a text depend on: languages, special pieces, vocabulary, rules.
+
+Each function says of which side it speaks, because either side may have a vocabulary or a tokenizer.
+"""
 
 import hashlib
 import json
 import tempfile
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,95 @@ from attnlib.errors import BadInput, check_known
 # Settings that say where the files of a tokenizer are, and rules that its last call left behind.
 _WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
 _OF_A_CALL = ("truncation", "padding")
+
+
+@dataclass(frozen=True, eq=False)
+class TwoTokenizers:
+    """A tokenizer for each side, as of a model with an encoder of BERT and a decoder of GPT-2.
+
+    It is called as one tokenizer with a mode for each side is.
+
+    Attributes:
+        source: of the texts that the encoder reads.
+        target: of those that the decoder reads and writes.
+
+    Example:
+        >>> both = TwoTokenizers(lambda text, **cut: ("source", text), lambda text, **cut: ("target", text))
+        >>> both(text=["a house"]), both(text_target=["ein Haus"])
+        (('source', ['a house']), ('target', ['ein Haus']))
+    """
+
+    source: Any
+    target: Any
+
+    def __call__(self, text: Any = None, *, text_target: Any = None, **options: Any) -> Any:
+        """Return the pieces of texts of one side, as the tokenizer of that side does.
+
+        Args:
+            text: texts of the source.
+            text_target: texts of the target, if ``text`` is None.
+            options: of the tokenizer, such as ``truncation``.
+        """
+        if text is not None:
+            return self.source(text=text, **options)
+        return self.target(text=text_target, **options)
+
+    @property
+    def is_fast(self) -> bool:
+        """True if both tokenizers say where in a text each piece is."""
+        return bool(getattr(self.source, "is_fast", False) and getattr(self.target, "is_fast", False))
+
+
+def tokenizer_of_side(tokenizer: Any, side: str) -> Any:
+    """Return the tokenizer of a side; one that reads both sides is returned as it is.
+
+    Args:
+        tokenizer: of transformers, or two of them.
+        side: "source" or "target".
+
+    Returns:
+        A tokenizer.
+
+    Example:
+        >>> tokenizer_of_side(TwoTokenizers("a tokenizer", "another one"), "target")
+        'another one'
+        >>> tokenizer_of_side("a tokenizer", "target")
+        'a tokenizer'
+    """
+    return getattr(tokenizer, side) if isinstance(tokenizer, TwoTokenizers) else tokenizer
+
+
+def with_sides(tokenizer: Any, target_tokenizer: Any = None) -> Any:
+    """Return what tokenizes both sides: one tokenizer, or two where the sides have different pieces.
+
+    FSMT's tokenizer has a vocabulary for each side; it takes ids from that of the source for both, and reads
+    all ids by that of the target.
+
+    Args:
+        tokenizer: of transformers.
+        target_tokenizer: of the target, if it has another one.
+
+    Returns:
+        The tokenizer, or :class:`TwoTokenizers`.
+
+    Example:
+        >>> with_sides("a tokenizer")
+        'a tokenizer'
+        >>> with_sides("a tokenizer", "another one").target
+        'another one'
+    """
+    if target_tokenizer is not None:
+        return TwoTokenizers(tokenizer_of_side(tokenizer, "source"), target_tokenizer)
+    if not hasattr(tokenizer, "tgt_vocab_size"):
+        return tokenizer
+    pieces_of_target = {piece: token for token, piece in tokenizer.decoder.items()}
+    if pieces_of_target == tokenizer.encoder:
+        return tokenizer
+    source, target = copy(tokenizer), copy(tokenizer)
+    source.decoder = {token: piece for piece, token in tokenizer.encoder.items()}
+    target.encoder = pieces_of_target
+    target.src_lang, target.tgt_lang = tokenizer.tgt_lang, tokenizer.src_lang
+    return TwoTokenizers(source, target)
 
 
 def language_codes(tokenizer: Any) -> list[str]:
@@ -87,6 +181,7 @@ def ignorable_ids(tokenizer: Any, side: str = "source") -> tuple[int, ...]:
         >>> ignorable_ids(SimpleNamespace(all_special_ids=[0, 1, 3], unk_token_id=3))
         (0, 1)
     """
+    tokenizer = tokenizer_of_side(tokenizer, side)
     vocabulary = vocabulary_of_side(tokenizer, side)
     if vocabulary is not None:
         pieces = {*tokenizer.all_special_tokens} - {tokenizer.unk_token}
@@ -136,6 +231,7 @@ def pieces_of_text(tokenizer: Any, side: str, text: str) -> list[str]:
         >>> pieces_of_text(SimpleNamespace(tokenize=str.split), "source", "the house")
         ['the', 'house']
     """
+    tokenizer = tokenizer_of_side(tokenizer, side)
     if side == "source" or not hasattr(tokenizer, "_switch_to_target_mode"):
         return tokenizer.tokenize(text)
     tokenizer._switch_to_target_mode()  # as a call with text_target= does
@@ -161,9 +257,10 @@ def id_of_mark(tokenizer: Any, name: str, side: str) -> int | None:
         >>> id_of_mark(SimpleNamespace(eos_token_id=2), "eos_token", "source")
         2
     """
+    tokenizer = tokenizer_of_side(tokenizer, side)
     vocabulary = vocabulary_of_side(tokenizer, side)
     if vocabulary is None:
-        return getattr(tokenizer, f"{name}_id")
+        return getattr(tokenizer, f"{name}_id", None)
     return vocabulary.get(getattr(tokenizer, name))
 
 
@@ -185,6 +282,9 @@ def tokenizer_digest(tokenizer: Any) -> str:
         >>> len(tokenizer_digest(Tokenizer()))
         64
     """
+    if isinstance(tokenizer, TwoTokenizers):
+        digests = [tokenizer_digest(tokenizer.source), tokenizer_digest(tokenizer.target)]
+        return hashlib.sha256("".join(digests).encode()).hexdigest()
     content = [
         type(tokenizer).__name__,
         _rules_of(tokenizer),

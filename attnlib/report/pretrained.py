@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -18,19 +19,22 @@ from torch import Tensor
 from attnlib.adapters import HuggingFace, lexical_probe
 from attnlib.adapters.hugging_face import assumed_start, position_limit, require_unwrapped
 from attnlib.adapters.modules import described, evaluated, weights_digest
-from attnlib.adapters.single_stack import is_single_stack
+from attnlib.adapters.single_stack import is_single_stack, most_positions
 from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
-from attnlib.errors import BadInput, first_names
+from attnlib.errors import BadInput, check_known, first_names
 from attnlib.report.pieces import (
+    TwoTokenizers,
     id_of_mark,
     ignorable_ids,
     pieces_of_text,
     set_languages,
     tokenizer_digest,
+    tokenizer_of_side,
     vocabulary_of_side,
+    with_sides,
 )
 from attnlib.report.texts import Text
 from attnlib.trace import Trace
@@ -38,15 +42,26 @@ from attnlib.trace import Trace
 REQUIREMENTS = "'transformers>=5.20,<6' 'sentencepiece>=0.2,<0.3' 'protobuf>=5,<8'"
 FEWEST_PIECES = 3  # a tokenizer with fewer, besides marks, has lost its vocabulary: T5's is left with one
 MOST_WEIGHTS = 4  # that a message names
-# Arguments of generate: the likeliest piece at every step, whatever else a generation config chooses.
-_GREEDY = {
-    "num_beams": 1,
-    "do_sample": False,
-    "num_return_sequences": 1,
-    "early_stopping": False,
-    "length_penalty": 1.0,
-    "return_dict_in_generate": False,
+# Arguments of generate, if no others are chosen: the likeliest piece at every step.
+_GREEDY = {"num_beams": 1, "do_sample": False}
+_GREEDY_ALONE = _GREEDY | {"early_stopping": False, "length_penalty": 1.0}
+_FORCED_OR_FORBIDDEN = (
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+)
+# Arguments of generate that follow from other options, or change what it returns.
+_NOT_CHOSEN = {
+    "max_length": "longest",
+    "max_new_tokens": "longest",
+    "decoder_start_token_id": "the generation config",
+    "num_return_sequences": "the best sentence alone is analysed",
+    "return_dict_in_generate": "what is written is all that is read",
+    "output_attentions": "the attention is traced",
 }
+Generation = Mapping[str, Any]  # arguments of generate
 # Arguments of from_pretrained that say which files are meant: the model's and the tokenizer's alike.
 _OF_A_REPOSITORY = ("revision", "token", "cache_dir", "local_files_only", "trust_remote_code")
 
@@ -63,6 +78,8 @@ class Checkpoint:
             set on the tokenizer. None for a tokenizer that marks no languages.
         target_language: likewise, such as de_DE.
         prefix: put before every source line, such as T5's "translate English to German: ".
+        target_tokenizer: of the target, where each side has one, as for a BERT that reads and a GPT-2 that
+            writes; or the folder or name that it is loaded from. ``tokenizer`` then has both.
 
     Raises:
         BadInput: languages are given for a tokenizer that marks none, or it does not know them; none are
@@ -81,8 +98,13 @@ class Checkpoint:
     source_language: str | None = None
     target_language: str | None = None
     prefix: str = ""
+    target_tokenizer: Any = None
 
     def __post_init__(self) -> None:
+        target_tokenizer = self.target_tokenizer
+        if isinstance(target_tokenizer, str | Path):
+            target_tokenizer = _tokenizer_of(str(target_tokenizer))
+        object.__setattr__(self, "tokenizer", with_sides(self.tokenizer, target_tokenizer))
         set_languages(self.tokenizer, self.source_language, self.target_language)
 
     @classmethod
@@ -145,14 +167,7 @@ class Checkpoint:
         require_unwrapped(model)
         name = getattr(model, "name_or_path", "") or type(model).__name__
         if tokenizer is None:
-            from transformers import AutoTokenizer
-
-            try:
-                tokenizer = AutoTokenizer.from_pretrained(name)
-            except (OSError, ValueError) as error:
-                raise BadInput(
-                    f"there is no tokenizer of {name} ({_first_line(error)}): give tokenizer= as well"
-                ) from error
+            tokenizer = _tokenizer_of(name)
         return cls(name, model, tokenizer, **settings)
 
     @property
@@ -187,11 +202,12 @@ class Checkpoint:
         content_as_text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(content_as_text.encode()).hexdigest()
 
-    def bleu(self, batches: Iterable[LineBatch]) -> dict[str, float]:
+    def bleu(self, batches: Iterable[LineBatch], references: Sequence[Text] = ()) -> dict[str, float]:
         """Return the BLEU, by sacreBLEU, of what the model writes for some sources.
 
         Args:
             batches: with translations as references.
+            references: further translations of the whole text, each the source of a text.
 
         Returns:
             ``{"bleu": …}``, from 0 to 100; empty if sacreBLEU is not installed.
@@ -200,16 +216,19 @@ class Checkpoint:
             return {}
         from sacrebleu import corpus_bleu
 
+        further = [[line for line, _ in text.pairs()] for text in references]
         written = []
-        references = []
+        translations: list[list[str]] = [[] for _ in range(1 + len(further))]
         for batch in batches:
             tokens = self.write(batch.tokens, batch.longest)
             rows = []
             for ids, mask in zip(tokens.target, tokens.target_mask, strict=True):
                 rows.append(ids[mask].tolist())
             written += self._texts(rows)
-            references += [target for _, target in batch.pairs]
-        return {"bleu": corpus_bleu(written, [references], force=True).score}
+            translations[0] += [target for _, target in batch.pairs]
+            for lines, others in zip(further, translations[1:], strict=True):
+                others += [lines[number] for number in batch.numbers]
+        return {"bleu": corpus_bleu(written, translations, force=True).score}
 
     def word(self, side: str, token: int) -> str:
         """Return a piece as a reader sees it: of a byte-level tokenizer the text, in its script.
@@ -236,7 +255,7 @@ class Checkpoint:
         pieces = self._pieces[side]
         if token in pieces:
             return pieces[token]
-        return str(self.tokenizer.convert_ids_to_tokens(token))
+        return str(tokenizer_of_side(self.tokenizer, side).convert_ids_to_tokens(token))
 
     def marking(self, side: str) -> Marking:
         """Return how the tokenizer marks words of a side.
@@ -285,13 +304,16 @@ class Checkpoint:
     @cached_property
     def _markings(self) -> dict[str, Marking]:
         """The marking of words, by side."""
-        shared = self.tokenizer.get_vocab()
-        return {side: marking_of(self._pieces[side].values() or shared) for side in ("source", "target")}
+        markings = {}
+        for side in ("source", "target"):
+            pieces = self._pieces[side].values() or tokenizer_of_side(self.tokenizer, side).get_vocab()
+            markings[side] = marking_of(pieces)
+        return markings
 
     def _texts(self, rows: list[list[int]]) -> list[str]:
         """Return written ids as text, without marks."""
         if not self._pieces["target"]:
-            return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+            return tokenizer_of_side(self.tokenizer, "target").batch_decode(rows, skip_special_tokens=True)
         marks = ignorable_ids(self.tokenizer, "target")
         texts = []
         for row in rows:
@@ -319,11 +341,14 @@ class Checkpoint:
         ignored = {}
         if ignore_special:
             ignored = {side: ignorable_ids(self.tokenizer, side) for side in ("source", "target")}
-        adapter = HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+        start = self._mark("bos_token", "cls_token")
+        adapter = HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored, start=start)
         return cast("HuggingFace", adapter)  # a decoder or an encoder alone has another stream
 
-    def write(self, batch: TokenBatch, longest: int) -> TokenBatch:
-        """Let the model translate some sources greedily, with its own ``generate``.
+    def write(
+        self, batch: TokenBatch, longest: int, generation: Generation | str | None = None
+    ) -> TokenBatch:
+        """Let the model translate some sources, with its own ``generate``.
 
         It begins as the decoder does before any target: with its start mark and, if the tokenizer marks
         languages, with that of the target. The model's generation config may forbid or force pieces.
@@ -331,63 +356,120 @@ class Checkpoint:
         Args:
             batch: sources; its targets are ignored.
             longest: pieces of a target at most; no more than the decoder has positions for.
+            generation: arguments of ``generate``, such as ``{"num_beams": 4}``, with a ``seed`` for sampling
+                with ``do_sample``; "config" for what the generation config says; by default the likeliest
+                piece is written at every step.
 
         Returns:
-            The sources with what the model writes, up to and with its end mark.
+            The sources with what the model writes, up to and with its end mark; of beams the best.
 
         Raises:
-            BadInput: ``longest`` leaves no room besides the marks.
+            BadInput: ``longest`` leaves no room besides the marks, or ``generate`` has no such arguments.
         """
         begin = self._first_pieces()  # (1, pieces)
         if longest < begin.shape[1]:
             raise BadInput(f"longest is {longest}, too few to write anything: take a larger one")
+        chosen = generation_arguments(generation)
         end_marks = self._end_marks()
-        longest = int(min(longest, self._positions_of_decoder()))
-        shortest = getattr(self._generation_config, "min_length", None) or 0
+        longest = int(min(longest, self.positions["target"]))
+        shortest = chosen.pop("min_length", None) or self._configured("min_length") or 0
         source = batch.source.to(self.model.device)  # (batch, source)
-        with evaluated(self.model):
-            written = self.model.generate(  # (batch, pieces), the start mark included
-                input_ids=source,
-                attention_mask=batch.source_mask.long().to(source.device),
-                decoder_input_ids=begin.expand(len(source), -1).to(source),
-                decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
-                max_length=longest + 1,
-                max_new_tokens=None,
-                min_length=min(shortest, longest),
-                eos_token_id=end_marks or None,
-                **_GREEDY,
-            )
+        arguments = self._marks_of_configs() | chosen
+        with evaluated(self.model), _seeded(arguments.pop("seed", 0), batch):
+            try:
+                written = self.model.generate(  # (batch, pieces), the start mark included
+                    input_ids=source,
+                    attention_mask=batch.source_mask.long().to(source.device),
+                    decoder_input_ids=begin.expand(len(source), -1).to(source),
+                    decoder_start_token_id=int(begin[0, 0]),  # else another one is put in front of them
+                    max_length=longest + 1,
+                    max_new_tokens=None,
+                    min_length=min(shortest, longest),
+                    eos_token_id=end_marks or None,
+                    num_return_sequences=1,
+                    return_dict_in_generate=False,
+                    **arguments,
+                )
+            except (ArithmeticError, TypeError, ValueError) as error:
+                raise BadInput(f"the model cannot write so: {_first_line(error)}") from error
         read = written[:, :-1].cpu()
         target = written[:, 1:].cpu()
         is_end = torch.isin(target, torch.tensor(end_marks, dtype=torch.int64)).long()  # (batch, target)
         # True up to and with the first end mark: beyond it more have been seen than are at the position.
-        valid = is_end.cumsum(1) == is_end
+        valid = is_end.cumsum(1) - is_end == 0
         return TokenBatch(batch.source, batch.source_mask, target, valid, read)
 
-    def _positions_of_decoder(self) -> int | float:
-        """Return how many pieces the decoder has positions for; infinity if it computes them."""
-        return position_limit(self.model.get_decoder())
+    @property
+    def positions(self) -> dict[str, int | float]:
+        """The number of positions that the model has, by side; infinity if it computes them."""
+        if is_single_stack(self.model):
+            most = most_positions(self.model)
+            return {"source": torch.inf if most is None else most}
+        halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
+        return {side: position_limit(half) for side, half in halves.items()}
+
+    def shortened(self, longest: int) -> str:
+        """Return, in words, at which lengths sentences are cut because the model has no more positions.
+
+        Args:
+            longest: pieces of a side that are wanted.
+
+        Returns:
+            A sentence; empty if the model has positions for all of them.
+        """
+        sides = [f"{most} pieces of a {side}" for side, most in self.positions.items() if most < longest]
+        if not sides:
+            return ""
+        return f"the model has positions for {' and '.join(sides)}: longer ones than that are cut"
 
     @property
     def _generation_config(self) -> Any:
         return getattr(self.model, "generation_config", None)
+
+    def _configured(self, name: str) -> Any:
+        """Return a setting of the generation config, or else of the config; None if neither has it."""
+        for config in (self._generation_config, getattr(self.model, "config", None)):
+            value = getattr(config, name, None)
+            if value is not None:
+                return value
+        return None
+
+    def _forced_or_forbidden(self, name: str) -> Any:
+        """Return a setting of the generation config, where None is a choice, or of the config."""
+        return getattr(self._generation_config or self.model.config, name, None)
+
+    def _marks_of_configs(self) -> dict[str, Any]:
+        """Return the arguments of generate that force and forbid pieces and pad what is written."""
+        arguments = {name: self._forced_or_forbidden(name) for name in _FORCED_OR_FORBIDDEN}
+        padding = self._configured("pad_token_id")
+        arguments["pad_token_id"] = self._mark("pad_token") if padding is None else padding
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    def _mark(self, *names: str) -> int | None:
+        """Return the id of the first of some marks that the target's tokenizer has."""
+        for name in names:
+            mark = id_of_mark(self.tokenizer, name, "target")
+            if mark is not None:
+                return mark
+        return None
 
     def _first_pieces(self) -> Int[Tensor, "1 pieces"]:
         """Return what the decoder has before it writes anything: its start mark, and that of a language."""
         (labels,) = self.tokenizer(text_target=["."])["input_ids"]
         sentence = TokenBatch.of_rows([labels], [labels])
         start = self.adapter().read(sentence)[:, :1].cpu()  # (1, 1)
-        begins_with_mark = labels[0] in ignorable_ids(self.tokenizer, "target") and len(labels) > 1
-        if not begins_with_mark:
+        marks = ignorable_ids(self.tokenizer, "target")
+        begins_with_language = self.target_language is not None and labels[0] in marks and len(labels) > 1
+        if not begins_with_language:
             return start
         language = sentence.target[:, :1]  # (1, 1)
         return torch.cat([start, language], dim=1)
 
     def _end_marks(self) -> list[int]:
         """Return the ids that end what the model writes; the tokenizer's if the model names none."""
-        marks = getattr(self._generation_config, "eos_token_id", None)
+        marks = self._configured("eos_token_id")
         if marks is None:
-            marks = id_of_mark(self.tokenizer, "eos_token", "target")
+            marks = self._mark("eos_token", "sep_token")
         return list(as_tuple(marks) or ())
 
     def _unknown(self) -> dict[str, int | None]:
@@ -400,10 +482,9 @@ class Checkpoint:
         Returns:
             Ids, ascending.
         """
-        config = self._generation_config
-        sequences = getattr(config, "bad_words_ids", None) or ()
+        sequences = self._forced_or_forbidden("bad_words_ids") or ()
         forbidden = {sequence[0] for sequence in sequences if len(sequence) == 1}
-        forbidden.update(getattr(config, "suppress_tokens", None) or ())
+        forbidden.update(self._forced_or_forbidden("suppress_tokens") or ())
         return tuple(sorted(forbidden))
 
     def stream(
@@ -417,6 +498,7 @@ class Checkpoint:
         longest: int = 128,
         probed: int = 4,
         generate: bool = False,
+        generation: Generation | str | None = None,
     ) -> Stream[LineBatch]:
         """Return the passes of the model over a text.
 
@@ -434,6 +516,7 @@ class Checkpoint:
             probed: number of batches of which the lexical probe is taken.
             generate: let the model itself write the targets, see :meth:`write`; how well it predicts them is
                 not judged.
+            generation: arguments of ``generate`` with which it writes them, see :meth:`write`.
 
         Returns:
             A stream, which reads the text when it is iterated over.
@@ -442,6 +525,10 @@ class Checkpoint:
             BadInput: the text has a target and ``generate`` is on, or neither.
         """
         _require_one_target(self.model, text, generate=generate)
+        if generation is not None and not generate:
+            raise BadInput("generation is about targets that the model writes: leave it or the target out")
+        generation_arguments(generation)
+        _require_tokenizers(self.model, self.tokenizer)
         chosen_kinds = as_tuple(kinds)
         chosen_layers = as_tuple(layers)
         adapter = self.adapter(chosen_kinds, chosen_layers, ignore_special=ignore_special)
@@ -455,6 +542,11 @@ class Checkpoint:
             "generate": generate,
             "languages": [self.source_language, self.target_language],
         }
+        if generation is not None:
+            options["generation"] = generation if isinstance(generation, str) else dict(generation)
+
+        def write(batch: TokenBatch, longest: int) -> TokenBatch:
+            return self.write(batch, longest, generation)
 
         def batches() -> Iterable[LineBatch]:
             return line_batches(
@@ -463,7 +555,8 @@ class Checkpoint:
                 batch_size=batch_size,
                 longest=longest,
                 prefix=self.prefix,
-                write=self.write if generate else None,
+                write=write if generate else None,
+                positions=(self.positions["source"], self.positions["target"]),
             )
 
         def trace(batch: LineBatch) -> Trace:
@@ -485,6 +578,68 @@ class Checkpoint:
             n_batches=number_of_batches(text, batch_size),
             made=cache(made),
         )
+
+
+def _require_tokenizers(model: Any, tokenizer: Any) -> None:
+    """Refuse one vocabulary for halves that embed different numbers of words, which have two."""
+    config = model.config
+    sizes = []
+    for half in (getattr(config, "encoder", None), getattr(config, "decoder", None)):
+        sizes.append(getattr(half, "vocab_size", None))
+    if getattr(config, "decoder_vocab_size", None) is not None:
+        sizes = [config.vocab_size, config.decoder_vocab_size]
+    n_source, n_target = sizes
+    has_two = isinstance(tokenizer, TwoTokenizers) or getattr(tokenizer, "separate_vocabs", False)
+    if has_two or n_source == n_target or None in sizes:
+        return
+    raise BadInput(
+        f"{type(model).__name__} reads {n_source:,} words and writes {n_target:,}, and has one tokenizer for "
+        "both: give that of the target as well, with --target-tokenizer or target_tokenizer="
+    )
+
+
+def generation_arguments(generation: Generation | str | None) -> dict[str, Any]:
+    """Return the arguments of ``generate`` that a choice stands for.
+
+    Args:
+        generation: arguments by name; "config" for none beside the generation config's; None for the
+            likeliest piece at every step.
+
+    Returns:
+        Arguments by name.
+
+    Raises:
+        BadInput: an argument that other options choose, or a choice of another form.
+        UnknownName: ``generate`` has no such argument.
+
+    Example:
+        >>> generation_arguments({"num_beams": 4})
+        {'num_beams': 4, 'do_sample': False}
+    """
+    if generation is None:
+        return dict(_GREEDY_ALONE)
+    if generation == "config":
+        return {}
+    if isinstance(generation, str):
+        raise BadInput(f"generation is {generation!r}; expected arguments of generate, or config")
+    from transformers import GenerationConfig
+
+    known = [name for name in vars(GenerationConfig()) if not name.startswith("_")]
+    for name in generation:
+        if name in _NOT_CHOSEN:
+            raise BadInput(f"generation has {name}, which is not chosen there: {_NOT_CHOSEN[name]}")
+        check_known("argument of generate", name, [*known, "seed"])
+    return _GREEDY | dict(generation)
+
+
+@contextmanager
+def _seeded(seed: int, batch: TokenBatch) -> Iterator[None]:
+    """Draw within a block by a seed and the sources, so that a batch is written alike whenever it is read."""
+    rows = [source[mask].tolist() for source, mask in zip(batch.source, batch.source_mask, strict=True)]
+    digest = hashlib.sha256(json.dumps([seed, rows]).encode()).digest()
+    with torch.random.fork_rng():
+        torch.manual_seed(int.from_bytes(digest[:8]) >> 1)
+        yield
 
 
 def _require_one_target(model: Any, text: Text, *, generate: bool) -> None:
@@ -645,6 +800,18 @@ def _is_installed(module: str) -> bool:
     return True
 
 
+def _tokenizer_of(name: str) -> Any:
+    """Load a tokenizer alone."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"there is no tokenizer of {name} ({_first_line(error)}): give tokenizer= as well"
+        ) from error
+
+
 # -- models that cannot be loaded, or would be loaded as something else --
 
 
@@ -700,7 +867,10 @@ def _class_of(config: Any) -> Any:
         if not hasattr(transformers, architecture):
             raise ValueError(f"it is a {architecture}, which transformers does not have")
         return getattr(transformers, architecture)
-    if type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
+    has_class = "AutoModelForSeq2SeqLM" in (
+        getattr(config, "auto_map", None) or {}
+    )  # in the checkpoint's own code
+    if not has_class and type(config) not in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING:
         raise ValueError(
             f"it is of type {config.model_type}, which does not read words and write words; for pictures and "
             "sound, give saved traces (--traces), or batches of attnlib.FrameBatch to attnlib.HuggingFace"

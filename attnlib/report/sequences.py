@@ -9,7 +9,7 @@ from attnlib.adapters.token_batch import SequenceBatch, sequence_batches
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput
-from attnlib.report.pieces import ignorable_ids, tokenizer_digest
+from attnlib.report.pieces import TwoTokenizers, ignorable_ids, tokenizer_digest
 from attnlib.report.pretrained import Checkpoint, count_unknown, number_of_batches
 from attnlib.report.texts import Text
 from attnlib.trace import AttentionKind
@@ -84,6 +84,8 @@ def stream_of_sequences(
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if text.target is not None:
         raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave target out")
+    if isinstance(tokenizer, TwoTokenizers):
+        raise BadInput(f"{type(model).__name__} reads one text: leave the target's tokenizer out")
     adapter = adapter_of_sequences(checkpoint, kinds=kinds, layers=layers, ignore_special=ignore_special)
     predicts = adapter.kind == "decoder_self" and model.get_output_embeddings() is not None
     options = {

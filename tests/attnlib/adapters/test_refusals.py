@@ -266,7 +266,7 @@ test_models_of_hugging_face_that_are_refused = refused(
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
     *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),
     (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
-     "set config.decoder_start_token_id, or give batches with ``read``"),
+     "set config.decoder_start_token_id, give ``start``, or give batches with ``read``"),
     # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
     *((lambda kind=kind: HuggingFace(toys.model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
        f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in toys.KINDS[:2]),

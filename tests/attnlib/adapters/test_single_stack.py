@@ -184,7 +184,7 @@ def test_key_heads_in_another_order_are_noticed(monkeypatch):
     def tiled(linear, heads):
         return LinearMap(linear.weight.repeat(heads // linear.heads, 1, 1))
 
-    monkeypatch.setattr(single_stack, "_repeated", tiled)
+    monkeypatch.setattr(LinearMap, "shared_by", tiled)
     with pytest.raises(BadInput, match="caught projections"):
         adapter_of(model_of("Llama")).trace(BATCH)
 
