@@ -18,6 +18,7 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.search import likeliest_words
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
@@ -35,7 +36,17 @@ QUALITIES = ("loss", "token_accuracy", "exact_match")  # of all held-out sentenc
 MISSING = {"written": "⁇", "reference": "‽"}
 
 
-@measure(version=1)
+TRANSLATION = {
+    "bleu": Column(
+        "BLEU of greedy translations of held-out sentences", "points", 0, 100, source="Papineni et al. 2002"
+    ),
+    "exact_match": share("held-out sentences of which every next word is predicted correctly"),
+    "loss": Column("cross-entropy of the next word in held-out sentences", "nats a word", low=0),
+    "token_accuracy": share("next words of held-out sentences that are predicted correctly"),
+}
+
+
+@measure(version=1, columns=TRANSLATION)
 def measure_translation(trained: TrainedModel, samples: int) -> dict:
     """``bleu`` of greedy translations of the first held-out sentences, and held-out loss and accuracy.
 

@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import UNK
 from companion.claims.model import load_claims
 from companion.paths import ROOT
+from companion.results.frames import Table
 from companion.runs.suite import spec_of
+from notebooks.attend.translators import experiment
 from notebooks.shared import translators
 
 
@@ -47,6 +50,47 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
     assert len(translators.translator_measurements(specs, 5)) == 3
     found = translators.translators_that_count(specs, 5, None)
     assert found == ({("multi30k_en_fr", "AO")} if counts else set())
+
+
+def networks_of(*rows):
+    """Networks of one kind by length, learning rate, seed and loss."""
+    named = [
+        {"task": "captions", "architecture": "AO"} | dict(zip(TRAINED, row, strict=True)) for row in rows
+    ]
+    columns = experiment.NETWORK | experiment.TRAINED | translators.TRANSLATION
+    return Table(pd.DataFrame(named).reindex(columns=list(columns)), columns, "a trained network")
+
+
+TRAINED = ("length", "learning_rate", "seed", "loss")
+PLANNED = [(1.0, 0.01, 0, 2.0), (1.0, 0.01, 1, 3.0)]
+SLOW = (1.0, 0.002, 0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("longer", "gain", "n"),
+    [
+        pytest.param([(2.0, 0.01, 0, 1.5)], 0.25, 1, id="loses-a-quarter-of-its-loss"),
+        pytest.param([(2.0, 0.01, 0, 2.2)], -0.1, 1, id="over-fits"),
+        pytest.param([], None, 0, id="not-trained-for-longer"),
+    ],
+)
+def test_gain_of_training_for_twice_as_long(longer, gain, n):
+    found = experiment.estimates(networks_of(*PLANNED, SLOW, *longer))["longer_training"]
+    (row,) = found.records()
+    assert row["value"] == pytest.approx(gain)
+    assert (row["low"], row["n"]) == (None, n)
+
+
+def test_the_loss_of_a_kind_is_that_of_its_networks_trained_as_planned():
+    found = experiment.estimates(networks_of(*PLANNED, SLOW, (2.0, 0.01, 0, 1.5)))["quality"]
+    assert [row["value"] for row in found.records() if row["quantity"] == "loss"] == [2.5]
+
+
+def test_losses_at_other_learning_rates_have_the_rate_in_their_key():
+    networks = networks_of(*PLANNED, SLOW)
+    tables = {"networks": networks} | experiment.estimates(networks)
+    found = experiment.values(experiment.PROFILES["tiny"], tables)
+    assert found["by_task"]["captions"]["AO"]["loss_at_rate"] == {"0p002": 4.0}
 
 
 def test_claims_presuppose_what_makes_a_translator_count():
