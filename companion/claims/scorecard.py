@@ -1,5 +1,6 @@
 """What each paper says beside what our runs say, as MyST Markdown: the scorecard."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from companion.book.markup import plain, span, template
 from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
 from companion.claims.model import ABOUT, ORIGINS, Claim, Entry, Paper, load_papers
-from companion.claims.verdicts import Order, Verdict
+from companion.claims.verdicts import Verdict
 from companion.claims.verify import ClaimVerdict, chance, tally
 from companion.paths import PROFILES
 
@@ -43,30 +44,42 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
 
 
 def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
-    """Counts of verdicts at the paper profile, for each paper by what claims are about, and for each table.
-
-    A number printed in several tables counts once more, by what it is about, where it has most digits.
-    """
+    """Yield counts of verdicts at the paper profile: by paper what claims are about, and tables."""
     found = answers(rows)
     for paper in papers:
-        own = [row for row in rows if row.claim.paper == paper.name]
-        for about, origin in product(ABOUT, ORIGINS):
-            if counts := Counter(
-                row.verdict for row in own if (tally(row), row.claim.origin) == (about, origin)
-            ):
-                yield f"{plain(paper.title)}: claims about {about}, {origin}", counts
-        judged = [(each, row) for (each, reading), row in found.items() if row in own and not reading]
-        judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
-        distinct = {row.claim.keys: row for _, row in judged}.values()
-        told = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
-        for about in ABOUT:
-            if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
-                yield f"{told}, {len(distinct)} of these distinct; those about {about}", counts
-        if others := [row for (_, reading), row in found.items() if row in own and reading]:
-            yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
-        for name in paper.tables.names:
-            counts = Counter(status(entry, found) for entry in paper.tables.table(name))
-            yield f"numbers of Table {name}, {plain(paper.tables.titles[name])}", counts
+        of_paper = [row for row in rows if row.claim.paper == paper.name]
+        of_numbers = {place: row for place, row in found.items() if row.claim.paper == paper.name}
+        counts = [
+            *_by_origin(paper, of_paper),
+            *_distinct_numbers(paper, of_numbers),
+            *_by_table(paper, found),
+        ]
+        yield from ((title, counted) for title, counted in counts if counted)
+
+
+def _by_origin(paper: Paper, rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
+    for about, origin in product(ABOUT, ORIGINS):
+        verdicts = (row.verdict for row in rows if (tally(row), row.claim.origin) == (about, origin))
+        yield f"{plain(paper.title)}: claims about {about}, {origin}", Counter(verdicts)
+
+
+def _distinct_numbers(paper: Paper, found: "Answers") -> Iterator[tuple[str, Counter]]:
+    """A number printed in several tables counts once, by what it is about, where it has most digits."""
+    judged = [(entry, row) for (entry, reading), row in found.items() if not reading]
+    judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
+    distinct = {row.claim.keys: row for _, row in judged}.values()
+    printed = f"{len(judged)} of the {len(paper.tables.entries)} numbers that it prints have one of ours"
+    for about in ABOUT:
+        title = f"{printed}, {len(distinct)} of these distinct; those about {about}"
+        yield title, Counter(row.verdict for row in distinct if row.claim.about == about)
+    other_readings = (row.verdict for (_, reading), row in found.items() if reading)
+    yield "the same numbers in other readings than the first", Counter(other_readings)
+
+
+def _by_table(paper: Paper, found: "Answers") -> Iterator[tuple[str, Counter]]:
+    for name in paper.tables.names:
+        title = f"numbers of Table {name}, {plain(paper.tables.titles[name])}"
+        yield title, Counter(status(entry, found) for entry in paper.tables.table(name))
 
 
 def _numbers(row: ClaimVerdict) -> list[str]:
@@ -83,7 +96,7 @@ def _presupposed(row: ClaimVerdict) -> Iterator[tuple]:
         ends = {key.split(".")[-1] for key in each.keys}
         found = row.judgement.presupposed.items()
         own = ((one.value, key) for key, one in found if key.split(".")[-1] in ends)
-        yield tuple(sorted(own, reverse=each.relation[0] == "<"))
+        yield tuple(sorted(own, reverse=math.isfinite(each.high)))
 
 
 def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
@@ -98,12 +111,15 @@ def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
 
 def lettered(parts: Iterable[str], claim: Claim) -> list[str]:
     """What belongs to several keys, each with a number of its own, told apart by letters."""
-    if len(claim.keys) < 2 or isinstance(claim.judge, Order):
+    if len(claim.keys) < 2 or claim.judge.contrast:
         return list(parts)
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
 
 
-def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdict]:
+Answers = Mapping[tuple[Entry, str], ClaimVerdict]  # by printed number and reading; empty: the first reading
+
+
+def answers(rows: Sequence[ClaimVerdict]) -> Answers:
     """The verdict on each printed number by reading (empty: the first), at the largest profile judged."""
     found = {}
     for profile in PROFILES:
@@ -114,7 +130,7 @@ def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdic
     return found
 
 
-def status(entry: Entry, found: Mapping[tuple[Entry, str], ClaimVerdict]) -> Verdict:
+def status(entry: Entry, found: Answers) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := found.get((entry, "")):
         return row.verdict

@@ -97,10 +97,10 @@ def test_claims_presuppose_what_makes_a_translator_count():
     claims = {each.id: each for each in load_claims(ROOT / "claims")}
     presupposed = {each.keys[0].rpartition(".")[2]: each
                    for each in claims["named-parts-rebuild-attention-translation"].presupposes}  # fmt: skip
-    limits = {name: (each.relation, each.threshold, each.experiment) for name, each in presupposed.items()}
-    assert limits["gain_of_twice"] == ("<=", translators.GAIN, "translators")
-    assert limits["bleu"] == (">=", translators.USEFUL, "translators")
-    assert limits["token_accuracy"] == (">=", translators.LEARNED, None)
+    limits = {name: (each.limits, each.experiment) for name, each in presupposed.items()}
+    assert limits["gain_of_twice"] == ({"at_most": translators.GAIN}, "translators")
+    assert limits["bleu"] == ({"at_least": translators.USEFUL}, "translators")
+    assert limits["token_accuracy"] == ({"at_least": translators.LEARNED}, None)
     for name in ("gain_of_twice", "bleu"):
         assert {*translators.TRANSLATIONS} <= {*presupposed[name].only_for}
         assert presupposed[name].only_for == presupposed["token_accuracy"].except_for
