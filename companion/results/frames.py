@@ -7,12 +7,13 @@ pandas is imported where it is used: a bare node reads from the experiments what
 """
 
 import math
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from attnlib.errors import BadInput
-from companion.results.measurements import answers
+from companion.results.measurements import answers, columns_of
 from companion.runs.columns import INTERVAL, NETWORK, Column, Columns
 from companion.runs.identity import Spec
 from companion.runs.measure import Measurement
@@ -49,6 +50,15 @@ class Table:
     def with_rows(self, frame: "pd.DataFrame") -> Self:
         """Return the same table with other rows, or with fewer columns."""
         return replace(self, frame=frame)
+
+    def select(self, *names: str) -> Self:
+        """Return the table with these columns only."""
+        return self.with_rows(self.frame[list(names)])
+
+    def rename(self, **names: str) -> Self:
+        """Return the table with other names of columns, by their present ones."""
+        columns = {names.get(name, name): column for name, column in self.columns.items()}
+        return replace(self, frame=self.frame.rename(columns=names), columns=columns)
 
     def assign(self, columns: Columns, **values: object) -> Self:
         """Return the table with further columns; `values` are those of :meth:`pandas.DataFrame.assign`."""
@@ -92,45 +102,57 @@ def _labels(column: Column) -> list[dict[str, str]]:
     return [{"value": name, "label": meaning} for name, meaning in column.categories.items()]
 
 
+Record = Mapping[str, object]  # a name, and a number, text or nested records
+
+
 def frame(
     measurements: Iterable[Measurement],
     store: Store,
     *,
+    records: Callable[..., Record | Iterable[Record]] | None = None,
+    columns: Columns | None = None,
     names: Columns = NETWORK,
-    columns_of: Callable[[Spec], dict[str, object]] | None = None,
+    columns_of: Callable[[Spec], Record] = columns_of,
+    row: str = "a trained network",
 ) -> Table:
-    """Ask networks for their measurements, and return a row for each network.
+    """Ask networks for their measurements, and return them as rows.
 
     Args:
-        measurements: what is asked. Where a network is asked several things, they share its row; a network
-            that lacks an answer is left out.
+        measurements: what is asked. A network that lacks an answer is left out.
         store: has the answers, or makes them.
-        names: columns of the run that name a network, of those that its spec has.
-        columns_of: further columns that name a network, by its spec; declared in `names`.
+        records: makes the records of one network, one or several, of its measurements in the order in which
+            they are asked. By default they are one record together.
+        columns: of these records; by default those that the measures declare.
+        names: columns that name a network.
+        columns_of: the values of `names`, by the spec of a network.
+        row: what one row is.
 
     Returns:
-        The columns of `names`, then those that the measures declare. A column ``a.b`` is what a record has
-        under ``b`` of ``a``.
+        The columns of `names`, then those of the records. A column ``a.b`` is what a record has under ``b``
+        of ``a``; what a record has besides its columns is left out.
     """
     import pandas as pd
 
     listed = list(measurements)
-    columns = dict(names)
-    rows: dict[Spec, dict] = {}
-    missing = set()
-    for measurement in listed:
-        columns |= measurement.measure.columns
-        answered = answers([measurement], store)
-        if not answered:
-            missing.add(measurement.spec)
-        for named, record in answered:
-            rows.setdefault(measurement.spec, dict(named)).update(record)
-    if columns_of:
-        for spec, row in rows.items():
-            row |= columns_of(spec)
-    complete = [row for spec, row in rows.items() if spec not in missing]
-    wide = pd.json_normalize(complete).reindex(columns=list(columns))
-    return Table(wide, columns, "a trained network")
+    if columns is None:
+        columns = dict(ChainMap(*(measurement.measure.columns for measurement in listed)))
+    rows = []
+    for spec, answered in _answers_by_spec(listed, store).items():
+        made = records(*answered) if records else dict(ChainMap(*reversed(answered)))
+        for record in [made] if isinstance(made, Mapping) else made:
+            rows.append({**columns_of(spec), **record})
+    declared = {**names, **columns}
+    return Table(pd.json_normalize(rows).reindex(columns=list(declared)), declared, row)
+
+
+def _answers_by_spec(measurements: Sequence[Measurement], store: Store) -> dict[Spec, list[dict]]:
+    """Return what is measured of each network, without networks that lack an answer."""
+    found: dict[Spec, list[dict]] = {}
+    for measurement in measurements:
+        for _, answered in answers([measurement], store):
+            found.setdefault(measurement.spec, []).append(answered)
+    asked = Counter(measurement.spec for measurement in measurements)
+    return {spec: answered for spec, answered in found.items() if len(answered) == asked[spec]}
 
 
 def nested(flat: Mapping[tuple, object]) -> dict:
@@ -148,30 +170,38 @@ def nested(flat: Mapping[tuple, object]) -> dict:
     return values
 
 
-def keyed(table: Table, by: Sequence[str], leaves: Sequence[str] = ()) -> dict[tuple[str, ...], object]:
-    """Return what a table has, by the names in some of its columns: values of a result, before nesting.
+def keyed(table: Table, key: str, numbers: Iterable[str] = ()) -> dict[str, object]:
+    """Return what a table has, by the dotted keys that claims and sentences address.
 
     Args:
-        table: with one row for each combination of names.
-        by: columns whose values are the names, in order. A dot in a value begins a further name.
-        leaves: columns whose names come last, each with its number. By default a row is one interval, and
-            its last name that of the quantity.
-
-    Returns:
-        A number, or an interval ``{"value", "low", "high", "n"}``, by its names.
+        table: with one row for each key.
+        key: of a row, with its columns in braces, such as ``{task}.{kind}.{quantity}``.
+        numbers: columns whose numbers are wanted; ``{column}`` in the key is the name of each. By default a
+            row is one interval, ``{"value", "low", "high", "n"}``.
 
     Example:
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"task": ["scan"], "quantity": ["memory.first"], "value": [0.5]})
-        >>> columns = dict.fromkeys(frame.columns, NETWORK["task"])
-        >>> keyed(Table(frame, columns, "an estimate"), ["task", "quantity"], ["value"])
-        {('scan', 'memory', 'first', 'value'): 0.5}
+        >>> frame = pd.DataFrame({"task": ["scan"], "cells": [3]})
+        >>> table = Table(frame, dict.fromkeys(frame, NETWORK["task"]), "a task")
+        >>> keyed(table, "by_task.{task}.{column}", ["cells"])
+        {'by_task.scan.cells': 3}
     """
-    found = {}
+    found: dict[str, object] = {}
     for row in table.records():
-        names = tuple(".".join(str(row[name]) for name in by).split("."))
-        if not leaves:
-            found[names] = {name: row[name] for name in INTERVAL}
-        for leaf in leaves:
-            found[*names, *leaf.split(".")] = row[leaf]
+        if not numbers:
+            found[key.format(**row)] = {name: row[name] for name in INTERVAL}
+        for column in numbers:
+            found[key.format(**row, column=column)] = row[column]
     return found
+
+
+def view(*parts: Mapping[str, object]) -> dict:
+    """Return what `keyed` made of several tables, as the nested values of a result.
+
+    >>> view({"scan.AO.loss": 1.5}, {"scan.AO.cells": 3, "sentences": 200})
+    {'scan': {'AO': {'loss': 1.5, 'cells': 3}}, 'sentences': 200}
+    """
+    merged: dict[str, object] = {}
+    for part in parts:
+        merged |= part
+    return nested({tuple(key.split(".")): number for key, number in merged.items()})

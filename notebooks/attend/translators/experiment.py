@@ -1,18 +1,19 @@
 """The translation networks of the task suite: how well they translate, and whether longer training helps."""
 
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from companion.data.words import TokenizerName
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
-from companion.results.frames import Table, frame, keyed, nested
+from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from companion.runs.suite import point
 from notebooks.shared.suite import TRANSLATIONS, each_planned
 from notebooks.shared.summaries import level_key, summarise
 from notebooks.shared.translators import TRANSLATION, TWICE, measure_translation
@@ -78,12 +79,17 @@ TRAINED = {
     "length": Column("training updates, as a multiple of the planned number", "times"),
     "learning_rate": Column("learning rate of Adam"),
 }
+RATE = {"rate": Column("learning rate, as part of a key")}
 GAIN = {"gain_of_twice": Column("part of its held-out loss that a network loses when trained twice as long")}
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     specs = _specs(config)
-    networks = frame(measurements(config), store, names=NETWORK | TRAINED, columns_of=specs.__getitem__)
+
+    def columns_of(spec: ModelSpec) -> dict[str, object]:
+        return point(spec) | specs[spec]
+
+    networks = frame(measurements(config), store, names=NETWORK | TRAINED, columns_of=columns_of)
     return {"networks": networks} | estimates(networks)
 
 
@@ -113,11 +119,14 @@ def _gains(as_planned: Table) -> Table:
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
     """``loss_at_rate``: the loss of the first network of all at other learning rates."""
-    quality, longer, networks = tables["quality"], tables["longer_training"], tables["networks"]
-    by_task = nested(keyed(quality, [*KIND, "quantity"]) | keyed(longer, [*KIND, "quantity"]))
-    for numbers in chain.from_iterable(kinds.values() for kinds in by_task.values()):
-        numbers["loss_at_rate"] = {}
-    for row in networks.with_rows(networks.frame[_at_other_rate(networks)]).records():
-        at_rate = by_task[row["task"]][row["architecture"]]["loss_at_rate"]
-        at_rate[level_key(row["learning_rate"])] = row["loss"]
-    return {"by_task": by_task, "sentences": config.samples}
+    kind = "by_task.{task}.{architecture}"
+    networks = tables["networks"]
+    networks = networks.assign(RATE, rate=networks.frame["learning_rate"].map(level_key))
+    at_other_rate = networks.with_rows(networks.frame[_at_other_rate(networks)])
+    return view(
+        {"sentences": config.samples},
+        {f"{key}.loss_at_rate": {} for key in keyed(networks, kind, ["seed"])},
+        keyed(at_other_rate, kind + ".loss_at_rate.{rate}", ["loss"]),
+        keyed(tables["quality"], kind + ".{quantity}"),
+        keyed(tables["longer_training"], kind + ".{quantity}"),
+    )

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table, frame, keyed, nested
+from companion.results.frames import Table, frame, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import Measurement, measure
 from companion.runs.suite import spec_of
@@ -71,15 +71,39 @@ def estimates(**columns):
     return Table(table, dict.fromkeys(table, Column("any")), "an estimate")
 
 
-def test_an_interval_is_keyed_by_its_names():
+def test_an_interval_is_at_the_key_of_its_row():
     table = estimates(task=["scan"], quantity=["memory.first"], value=[1.0], low=[0.5], high=[1.5], n=[3])
     interval = dict(zip(INTERVAL, (1.0, 0.5, 1.5, 3), strict=True))
-    assert nested(keyed(table, ["task", "quantity"])) == {"scan": {"memory": {"first": interval}}}
+    assert view(keyed(table, "{task}.{quantity}")) == {"scan": {"memory": {"first": interval}}}
 
 
-def test_leaves_are_keyed_by_their_columns():
+def test_numbers_of_columns_are_at_the_key_of_row_and_column():
     table = estimates(task=["scan", "copy"], cells=[3, 4])
-    assert nested(keyed(table, ["task"], ["cells"])) == {"scan": {"cells": 3}, "copy": {"cells": 4}}
+    assert view(keyed(table, "{task}.{column}", ["cells"])) == {"scan": {"cells": 3}, "copy": {"cells": 4}}
+
+
+def test_a_branch_of_which_nothing_is_known_is_empty():
+    assert view({"scan.rates": {}}, {"scan.loss": 1.0}) == {"scan": {"rates": {}, "loss": 1.0}}
+
+
+def test_a_renamed_column_keeps_what_is_declared_of_it():
+    table = frame(asked(measure_quality), Given(lambda *_: {"accuracy": 0.5})).rename(accuracy="right")
+    assert table.columns["right"] is QUALITY["accuracy"]
+    assert table.frame["right"].tolist() == [0.5, 0.5]
+
+
+def test_a_measurement_may_be_several_records():
+    def by_place(record):
+        return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]
+
+    columns = {"place": Column("place"), "bits": Column("bits")}
+    found = frame(asked(measure_loss), Given(lambda *_: {"bits": [2, 3]}), records=by_place, columns=columns)
+    assert found.frame[["seed", "place", "bits"]].to_numpy().tolist() == [
+        [0, 0, 2],
+        [0, 1, 3],
+        [1, 0, 2],
+        [1, 1, 3],
+    ]
 
 
 def test_a_schema_has_meaning_unit_range_and_type():
