@@ -47,6 +47,13 @@ class Table:
                 f"columns {', '.join(undeclared)} are not declared; say what they are, as a Column"
             )
 
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, object]], columns: Columns, row: str) -> Self:
+        """Return records as a table with these columns; what a record has besides is left out."""
+        import pandas as pd
+
+        return cls(pd.DataFrame(list(records)).reindex(columns=list(columns)), columns, row)
+
     def with_rows(self, frame: "pd.DataFrame") -> Self:
         """Return the same table with other rows, or with fewer columns."""
         return replace(self, frame=frame)
@@ -100,6 +107,15 @@ class Table:
 
 def _labels(column: Column) -> list[dict[str, str]]:
     return [{"value": name, "label": meaning} for name, meaning in column.categories.items()]
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Return the rows of several tables of the same columns in one."""
+    import pandas as pd
+
+    first = tables[0]
+    filled = [table.frame for table in tables if len(table.frame)]  # an empty one has no types to keep
+    return first.with_rows(pd.concat(filled, ignore_index=True) if filled else first.frame)
 
 
 Record = Mapping[str, object]  # a name, and a number, text or nested records

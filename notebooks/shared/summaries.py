@@ -1,6 +1,8 @@
 """From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
@@ -51,6 +53,26 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     columns = {name: table.columns[name] for name in by}
     columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def differences(
+    first: Table, second: Table, quantities: Iterable[str], *, on: Sequence[str] = ("seed",)
+) -> Table:
+    """Return the first networks' numbers minus those of the second ones, which share their seeds.
+
+    Such differences lack what a seed does to both. They have no range: a difference of shares may be below 0.
+
+    Args:
+        first: with a row for each network; its other columns are kept.
+        second: with at most one row for each partner.
+        quantities: columns that are subtracted.
+        on: columns by which networks are paired. Networks without a partner are left out.
+    """
+    names = list(quantities)
+    both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
+    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
+    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
 
 
 def summarised(
