@@ -8,8 +8,7 @@ import pytest
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import UNK
-from companion.claims.model import load_claims
-from companion.paths import ROOT
+from companion.claims.presupposed import presuppositions
 from companion.results.frames import Table
 from companion.runs.suite import spec_of
 from notebooks.attend.translators import experiment
@@ -93,14 +92,7 @@ def test_losses_at_other_learning_rates_have_the_rate_in_their_key():
     assert found["by_task"]["captions"]["AO"]["loss_at_rate"] == {"0p002": 4.0}
 
 
-def test_claims_presuppose_what_makes_a_translator_count():
-    claims = {each.id: each for each in load_claims(ROOT / "claims")}
-    presupposed = {each.keys[0].rpartition(".")[2]: each
-                   for each in claims["named-parts-rebuild-attention-translation"].presupposes}  # fmt: skip
-    limits = {name: (each.limits, each.experiment) for name, each in presupposed.items()}
-    assert limits["gain_of_twice"] == ({"at_most": translators.GAIN}, "translators")
-    assert limits["bleu"] == ({"at_least": translators.USEFUL}, "translators")
-    assert limits["token_accuracy"] == ({"at_least": translators.LEARNED}, None)
-    for name in ("gain_of_twice", "bleu"):
-        assert {*translators.TRANSLATIONS} <= {*presupposed[name].only_for}
-        assert presupposed[name].only_for == presupposed["token_accuracy"].except_for
+def test_every_translator_is_held_to_what_makes_a_translator_count():
+    for each in presuppositions("aitken2021")["learned"]:
+        names = each.except_for or each.only_for
+        assert {*translators.TRANSLATIONS} <= {*names}
