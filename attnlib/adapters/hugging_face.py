@@ -57,7 +57,7 @@ class _Family:
     """Names that the attention modules of a family of models give their projections and number of heads.
 
     It differs from :class:`~attnlib.adapters.single_stack.Family`, which also says how rows of one weight are
-    dealt out to heads and what a softmax is computed in: here both sides of a cross-attention may lie in
+    divided among heads and what a softmax is computed in: here both sides of a cross-attention may lie in
     different weights, and every projection is a :class:`torch.nn.Linear` or a part of one weight.
     """
 

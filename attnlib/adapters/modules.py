@@ -557,7 +557,7 @@ class ModelAdapter:
         self.hooked: tuple[Hooked, ...] = as_tuple(hooked)
         self.ignored: tuple[int, ...] | Mapping[str, Collection[int]]
         if isinstance(ignored, Mapping):
-            by_side = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is no mapping
+            by_side = cast("Mapping[str, Collection[int]]", ignored)  # a collection of ids is not a mapping
             self.ignored = by_side
         else:
             self.ignored = as_tuple(ignored)
