@@ -26,7 +26,7 @@ from attnlib.errors import AttnlibError, BadInput, check_known
 from companion.book import workflow
 from companion.book.project import Figure, Project, current_project, discover, find_all, minutes
 from companion.data import sources
-from companion.paths import PROFILES
+from companion.paths import PAPER, PROFILES
 
 if TYPE_CHECKING:
     from companion.book.own_runs import OwnRun
@@ -491,6 +491,16 @@ def data_list() -> None:
     _show_table(("name", "files here", "redistribution", "licence", "what"), rows, ("name",))
     mirror = sources.mirror_folder() or "none; set ATTNLIB_DATA to a folder that holds the data sets"
     print(f"mirror: {mirror}\ncache:  {sources.cache_folder()}")
+
+
+@data.command("results")
+def data_results() -> None:
+    """List the tables of the committed results, which pandas.read_csv reads."""
+    from companion.results import catalogue
+
+    rows = [(each.figure, each.file, f"{each.rows:,}", each.row) for each in catalogue.entries()]
+    _show_table(("figure", "file", "rows", "a row is"), rows, ("figure", "file"))
+    print(f"folder: {PAPER}\ncolumns: {catalogue.PAGE}")
 
 
 @data.command("fetch")

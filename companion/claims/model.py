@@ -8,7 +8,7 @@ in its tables are read from a CSV, and stay the text that was printed, for a tab
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,15 +22,10 @@ from attnlib.errors import BadInput, UnknownName, check_known
 from companion.claims.estimates import KEY
 from companion.claims.fields import Experiment, Fields, Listed, Name, Number, Text, matching
 from companion.claims.verdicts import (
-    Band,
-    HalfLine,
-    Inequality,
     Judgement,
-    Order,
     Others,
     Presupposition,
-    Tolerance,
-    Trend,
+    Region,
     Verdict,
     judge_values,
     not_there,
@@ -45,7 +40,6 @@ COLUMNS = ("table", "dataset", "quantity", "value", "note")  # of printed number
 
 
 Names = Annotated[tuple[Name, ...], Listed]
-AnyJudge = Annotated[Tolerance | Inequality | Band | Trend | Order, Field(discriminator="kind")]
 Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
     tuple[Literal[PROFILES], ...],
@@ -169,7 +163,7 @@ class ClaimFields(Fields):
     published: Number | Reference | None = None
     experiment: Experiment | None = None
     keys: tuple[Key, ...] = ()
-    judge: AnyJudge | None = None
+    judge: Region | None = None
     profiles: Profiles = ()
     about: About = "networks"
     smallest_effect: Annotated[tuple[Effect | str, ...], Listed] = ()
@@ -188,15 +182,23 @@ class ClaimFields(Fields):
         if not reasons and len(given) < len(JUDGED):
             missing = ", ".join(name for name in JUDGED if name not in given)
             raise ValueError(f"missing {missing}; a claim that is not judged says `not_run: why` instead")
-        if isinstance(self.judge, Order) and len(self.keys) != 2:
-            raise ValueError(f"{len(self.keys)} keys for an order; it takes two, the larger one first")
-        if isinstance(self.judge, Trend | Order) and not (self.smallest_effect or self.by_construction):
-            raise ValueError(f"missing smallest_effect: which {self.judge.kind} is the smallest that counts?")
-        if self.smallest_effect and not isinstance(self.judge, HalfLine):
+        if self.judge and self.judge.contrast and len(self.keys) != 2:
+            raise ValueError(f"{len(self.keys)} keys for a contrast; it takes two, the larger one first")
+        if self._needs_effect and not (self.smallest_effect or self.by_construction):
+            raise ValueError("missing smallest_effect: which difference from 0 is the smallest that counts?")
+        if self.smallest_effect and not self.judge.is_one_sided:
             raise ValueError("no smallest effect without a threshold: a tolerance or a band has two")
         if len(self.smallest_effect) not in (0, 1, len(self.keys)):
             raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
         return self
+
+    @property
+    def _needs_effect(self) -> bool:
+        """Of networks no number is 0 exactly, so that being past it alone says little."""
+        if self.judge is None:
+            return False
+        past_zero = self.judge.is_strictly_past_zero and self.judge.is_one_sided
+        return bool(self.judge.contrast) or (past_zero and self.about == "networks")
 
     def claims(self, paper: str, tables: PublishedTables, file: "PaperFields") -> "Iterator[Claim]":
         """The claim, with what is published of it, and with what its file has by name."""
@@ -299,7 +301,7 @@ class NumberRule(Fields):
     key: str
     datasets: dict[Name, Name]
     quantities: dict[Name, Name]
-    judge: AnyJudge
+    judge: Region
     profiles: Profiles
     about: About = "networks"
     presupposes: Annotated[tuple[Presupposition | str, ...], Listed] = ()
@@ -311,9 +313,9 @@ class NumberRule(Fields):
     def _one_number_each(self) -> Self:
         if not {"{dataset}", "{quantity}"} <= set(re.findall(r"{\w+}", self.key)):
             raise ValueError(f"key {self.key!r}: expected {{dataset}} and {{quantity}} in it")
-        if isinstance(self.judge, Order):
-            raise ValueError("a rule of numbers judges each number by itself; it cannot be an order")
-        if self.unrelated is not None and not isinstance(self.judge, Tolerance):
+        if self.judge.contrast:
+            raise ValueError("a rule of numbers judges each number by itself; it cannot be a contrast")
+        if self.unrelated is not None and not self.judge.is_tolerance:
             raise ValueError("`unrelated` bounds a tolerance; this rule judges by something else")
         return self
 
@@ -392,6 +394,9 @@ class PaperFields(Fields):
     numbers: list[NumberRule] = Field(default_factory=list)
 
 
+Row = dict[str, str]
+
+
 def read_tables(
     path: Path, titles: Mapping[str, str] | None = None, rules: Mapping[str, Sequence[Rule]] | None = None
 ) -> PublishedTables:
@@ -401,38 +406,60 @@ def read_tables(
     another checksum than the ``SHA256SUMS`` beside it says, or a rule that matches nothing; UnknownName for a
     title of a table that is not there.
     """
-    sums = path.with_name("SHA256SUMS")
+    rows = _read_rows(path)
+    _check_places(path, rows)
+    for kind, of_kind in (rules or {}).items():
+        for rule in of_kind:
+            _mark(path, rows, kind, rule)
+    tables = PublishedTables(tuple(Entry(**row) for row in rows), titles or {})
+    for name in tables.titles:
+        check_known("table", name, tables.names)
+    return tables
+
+
+def _read_rows(path: Path) -> list[Row]:
     try:
-        found = f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
-        if sums.exists() and found not in sums.read_text(encoding="utf-8").splitlines():
-            raise BadInput(
-                f"published tables {path.name} are not those that {sums} was written for: restore them, or, "
-                "after a correction, write it anew: sha256sum *.csv > SHA256SUMS"
-            )
+        _check_checksum(path)
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"published tables {path.name} cannot be read: {error}") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row or None in row.values() for row in rows):
+    complete = all(None not in row and None not in row.values() for row in rows)
+    if not complete or tuple(reader.fieldnames or ()) != COLUMNS:
         expected = f"expected the columns {', '.join(COLUMNS)} in every row"
         raise BadInput(f"published tables {path.name}: {expected}")
-    seen: dict[tuple[str, ...], int] = {}
+    return rows
+
+
+def _check_checksum(path: Path) -> None:
+    sums = path.with_name("SHA256SUMS")
+    line = f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+    if sums.exists() and line not in sums.read_text(encoding="utf-8").splitlines():
+        raise BadInput(
+            f"published tables {path.name} are not those that {sums} was written for: restore them, or, "
+            "after a correction, write it anew: sha256sum *.csv > SHA256SUMS"
+        )
+
+
+def _check_places(path: Path, rows: Iterable[Row]) -> None:
+    """Raise BadInput where two rows are about the same number."""
+    lines: dict[tuple[str, ...], int] = {}
     for line, row in enumerate(rows, start=2):
         place = tuple(row[column] for column in COLUMNS[:3])
-        if seen.setdefault(place, line) != line:
-            raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
-    for kind, of_kind in (rules or {}).items():
-        for rule in of_kind:
-            if not (matched := [row for row in rows if rule.matches(row)]):
-                what = f"no number matches the rule with the reason {rule.reason!r}"
-                raise BadInput(f"{path.name}: {what}; correct its names")
-            for row in matched:
-                row.setdefault(kind, rule.reason)
-    tables = PublishedTables(tuple(Entry(**row) for row in rows), titles or {})
-    if extra := [name for name in tables.titles if name not in tables.names]:
-        raise UnknownName("table", extra[0], tables.names)
-    return tables
+        first = lines.setdefault(place, line)
+        if first != line:
+            raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {first}")
+
+
+def _mark(path: Path, rows: Iterable[Row], kind: str, rule: Rule) -> None:
+    """Give the rows that a rule matches its reason, unless they have one of this kind."""
+    matched = [row for row in rows if rule.matches(row)]
+    if not matched:
+        what = f"no number matches the rule with the reason {rule.reason!r}"
+        raise BadInput(f"{path.name}: {what}; correct its names")
+    for row in matched:
+        row.setdefault(kind, rule.reason)
 
 
 def load_papers(folder: Path) -> tuple[Paper, ...]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -231,7 +232,7 @@ def _presupposed(row: ClaimVerdict) -> Iterator[tuple]:
         ends = {key.split(".")[-1] for key in each.keys}
         found = row.judgement.presupposed.items()
         own = ((one.value, key) for key, one in found if key.split(".")[-1] in ends)
-        yield tuple(sorted(own, reverse=each.relation[0] == "<"))
+        yield tuple(sorted(own, reverse=math.isfinite(each.high)))
 
 
 def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
@@ -252,7 +253,10 @@ def lettered(parts: Iterable[str]) -> list[str]:
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
 
 
-def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdict]:
+Answers = Mapping[tuple[Entry, str], ClaimVerdict]  # by printed number and reading; empty: the first reading
+
+
+def answers(rows: Sequence[ClaimVerdict]) -> Answers:
     """The verdict on each printed number by reading (empty: the first), at the largest profile judged."""
     found = {}
     for profile in PROFILES:
@@ -263,7 +267,7 @@ def answers(rows: Sequence[ClaimVerdict]) -> dict[tuple[Entry, str], ClaimVerdic
     return found
 
 
-def status(entry: Entry, found: Mapping[tuple[Entry, str], ClaimVerdict]) -> Verdict:
+def status(entry: Entry, found: Answers) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := found.get((entry, "")):
         return row.verdict

@@ -1,8 +1,8 @@
-"""How a number from a result is held against a statement: the four kinds of judge, and the verdict.
+"""How a number from a result is compared with a statement: the region that satisfies it, and the verdict.
 
-A statement is a half-line or a band of numbers that satisfy it; an estimate is a point, usually with an
-interval: without one a count decides alone, and runs decide nothing. A trend, an order or an inequality may
-have a smallest effect, by which a number has to be past the threshold to mean what the words say.
+A statement is a `Region` of numbers that satisfy it; an estimate is a point, usually with an interval:
+without one a count decides alone, and runs decide nothing. A region with one limit may have a smallest
+effect, by which a number has to be past the limit to mean what the words say.
 
 A statement with several keys has a part for each, and claims all of them: it is refuted by one part that is
 not reproduced, if that would be seen in one of so many parts in fewer than 5 % of cases (Bonferroni), and
@@ -14,12 +14,12 @@ is, at a level of 5 % for all (Bonferroni), and not reproduced if no part is.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import repeat
+from itertools import chain, product, starmap
 from operator import ge, gt, le, lt
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import model_validator
 
@@ -53,44 +53,110 @@ class Verdict(StrEnum):
         return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
 
 
-class Judge(Fields):
-    """A statement about numbers: which of them satisfy it, a half-line or a band, and which it is about.
+class Bounds(Fields):
+    """Numbers past a limit, or between two: ``{above: 0.5}``, ``{at_most: 0}``, ``{above: 0, below: 1}``."""
 
-    ``holds(value)`` says whether a number satisfies it, ``edges`` where those that do begin and end, and
-    ``describe()`` is the statement in short, such as ``above 0.5``.
-    """
+    above: Number | None = None
+    at_least: Number | None = None
+    below: Number | None = None
+    at_most: Number | None = None
 
-    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
-        return {key: look_up(values, key) for key in keys}
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that are given, by name."""
+        given = {name: getattr(self, name) for name in WORDS}
+        return {name: limit for name, limit in given.items() if limit is not None}
 
-    def about(self, published: float | None) -> Self:
-        """The judge of a claim of which this number is published."""
+    @model_validator(mode="after")
+    def _one_limit_a_side(self) -> Self:
+        for side in (("above", "at_least"), ("below", "at_most")):
+            if self.limits.keys() >= {*side}:
+                raise ValueError(f"{' and '.join(side)} are limits of one side; keep one of them")
         return self
 
+    @property
+    def low(self) -> float:
+        return self.limits.get("above", self.limits.get("at_least", -math.inf))
 
-class Tolerance(Judge):
-    """Within ``absolute``, or ``relative`` times it, of the ``published`` value of the claim, ends included.
+    @property
+    def high(self) -> float:
+        return self.limits.get("below", self.limits.get("at_most", math.inf))
 
-    ``unrelated`` is the key of what a result has where a number is about nothing: see :meth:`short_of`.
+    def holds(self, value: float) -> bool:
+        """Return True if a number is within the limits, of which ``above`` and ``below`` are not part."""
+        return all(RELATIONS[name](value, limit) for name, limit in self.limits.items())
+
+    def describe(self) -> str:
+        """Return the statement in short, such as ``above 0.5``."""
+        told = [f"{WORDS[name]} {limit:g}" for name, limit in self.limits.items()]
+        return " and ".join(told).replace("-", "−")
+
+
+RELATIONS = {"above": gt, "at_least": ge, "below": lt, "at_most": le}
+WORDS = {name: name.replace("_", " ") for name in RELATIONS}
+
+
+class Region(Bounds):
+    """The numbers that satisfy a statement, of a key or of the difference of two keys.
+
+    Attributes:
+        within: how far from the published number, ends included; in place of limits.
+        within_fraction: the same, as a part of the published number.
+        contrast: the number is the first key's minus the second's. Its interval is made from both, taken as
+            ``independent`` or, whatever the dependence, as the widest one (``dependent``); or it is the
+            result's own, at a third key: the sharp answer for two numbers of the same networks.
+        published: the number that the paper prints.
+        unrelated: key of what a result has where a number is about nothing, see :meth:`short_of`.
     """
 
-    kind: Literal["tolerance"] = "tolerance"
-    absolute: Number | None = None
-    relative: Number | None = None
+    within: Number | None = None
+    within_fraction: Number | None = None
+    contrast: str = ""
     published: Number | None = None
     unrelated: str = ""
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if (self.absolute is None) == (self.relative is None):
-            raise ValueError("a tolerance is either absolute or relative; give exactly one of them")
+    def _limits_or_tolerance(self) -> Self:
+        kinds = [bool(self.limits), self.within is not None, self.within_fraction is not None]
+        if sum(kinds) != 1:
+            raise ValueError("give limits (above, at_least, below, at_most), within, or within_fraction")
         return self
 
     @property
+    def is_tolerance(self) -> bool:
+        return not self.limits
+
+    @property
+    def is_one_sided(self) -> bool:
+        return len(self.limits) == 1
+
+    @property
+    def is_strictly_past_zero(self) -> bool:
+        return self.above == 0 or self.below == 0
+
+    @property
     def allowed(self) -> float:
-        return abs(self.relative * self.published if self.absolute is None else self.absolute)
+        """How far a number may be from the published one."""
+        return abs(self.within_fraction * self.published) if self.within is None else abs(self.within)
+
+    @property
+    def low(self) -> float:
+        return self.published - self.allowed if self.is_tolerance else super().low
+
+    @property
+    def high(self) -> float:
+        return self.published + self.allowed if self.is_tolerance else super().high
+
+    def holds(self, value: float) -> bool:
+        if not self.is_tolerance:
+            return super().holds(value)
+        # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
+        return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
 
     def about(self, published: float | None) -> Self:
+        """Return the region of a claim of which this number is published."""
+        if not self.is_tolerance:
+            return self
         if published is None or self.published is not None:
             raise BadInput(
                 "a tolerance needs one published number: give `published` a number or a full reference"
@@ -98,113 +164,30 @@ class Tolerance(Judge):
         return self.model_copy(update={"published": published})
 
     def short_of(self, nothing: float) -> Self:
-        """At most half of the way to ``nothing``, so that it does not pass for what is published."""
+        """Return at most half of the way to ``nothing``, so that it does not pass for what is published."""
         half = abs(self.published - nothing) / 2
-        return self.model_copy(update={"absolute": min(self.allowed, half), "relative": None})
-
-    def holds(self, value: float) -> bool:
-        # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
-        return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        return self.published - self.allowed, self.published + self.allowed
-
-    def describe(self) -> str:
-        return f"within {self.allowed:g} of the published {self.published:g}"
-
-
-RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=": (le, "at most")}
-
-
-class HalfLine(Judge):
-    """On one side of a threshold, which lies past ``start`` by the smallest effect."""
-
-    effect: Number = 0.0
-    start = property(lambda self: 0.0)
-    side = property(lambda self: ">")
-
-    @property
-    def limit(self) -> float:
-        return self.start + (self.effect if self.side[0] == ">" else -self.effect)
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        return (self.limit, math.inf) if self.side[0] == ">" else (-math.inf, self.limit)
-
-    def holds(self, value: float) -> bool:
-        return RELATIONS[self.side][0](value, self.limit)
+        return self.model_copy(update={"within": min(self.allowed, half), "within_fraction": None})
 
     def beyond(self, effect: float) -> Self:
-        """The same with a smallest effect."""
-        return self.model_copy(update={"effect": effect})
-
-    def describe(self) -> str:
-        return f"{RELATIONS[self.side][1]} {self.limit:g}".replace("-", "−")
-
-
-class Inequality(HalfLine):
-    """On the named side of ``threshold``."""
-
-    kind: Literal["inequality"] = "inequality"
-    relation: Literal[">", ">=", "<", "<="]
-    threshold: Number
-    start = property(lambda self: self.threshold)
-    side = property(lambda self: self.relation)
-
-
-class Band(Judge):
-    """Above one number and below another, as *sometimes* is neither never nor always."""
-
-    kind: Literal["band"] = "band"
-    above: Number
-    below: Number
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        return self.above, self.below
-
-    def holds(self, value: float) -> bool:
-        return self.above < value < self.below
-
-    def describe(self) -> str:
-        return f"above {self.above:g} and below {self.below:g}"
-
-
-class Trend(HalfLine):
-    """A slope or correlation of the named sign, larger than the smallest effect."""
-
-    kind: Literal["trend"] = "trend"
-    direction: Literal["positive", "negative"]
-    side = property(lambda self: ">" if self.direction == "positive" else "<")
-
-
-class Order(HalfLine):
-    """The first key's number is larger than the second's, by more than the smallest effect.
-
-    The interval of the difference is the result's own at the key ``paired``, where there is one (it is the
-    sharp answer for two numbers of the same models); else it is made from the two
-    (`companion.claims.estimates.difference`).
-    """
-
-    kind: Literal["order"] = "order"
-    paired: str | None = None
-    independent: bool = False
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if self.paired is not None and self.independent:
-            raise ValueError("an order is either paired or independent; keep the one that is true")
-        return self
-
-    def describe(self) -> str:
-        return "the first above the second" + (f" by more than {self.effect:g}" if self.effect else "")
+        """Return the region whose limit lies further by a smallest effect."""
+        further = {"above": effect, "at_least": effect, "below": -effect, "at_most": -effect}
+        return self.model_copy(update={name: limit + further[name] for name, limit in self.limits.items()})
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
-        if self.paired is not None:
-            return {self.paired: look_up(values, self.paired)}
-        both = (look_up(values, key) for key in keys)
-        return {" − ".join(keys): difference(*both, independent=self.independent)}
+        """Return the numbers that have to be in the region, by key; errors as :func:`look_up`."""
+        if not self.contrast:
+            return {key: look_up(values, key) for key in keys}
+        if self.contrast not in ("independent", "dependent"):
+            return {self.contrast: look_up(values, self.contrast)}
+        both = [look_up(values, key) for key in keys]
+        return {" − ".join(keys): difference(*both, independent=self.contrast == "independent")}
+
+    def describe(self) -> str:
+        if self.is_tolerance:
+            return f"within {self.allowed:g} of the published {self.published:g}"
+        if self.contrast:
+            return "the first above the second" + (f" by more than {self.low:g}" if self.low else "")
+        return super().describe()
 
 
 Others = Callable[[str], Mapping]  # values of an experiment's result at the profile of the claim
@@ -214,7 +197,7 @@ def not_there(experiment: str) -> Mapping:
     raise NotRun(f"it presupposes what {experiment} finds, which has not been run")
 
 
-class Presupposition(Fields):
+class Presupposition(Bounds):
     """What has to hold of the networks for a claim about them to mean anything.
 
     Judged by their own mean, without its interval: it is about these very networks, and no others. Keys
@@ -223,12 +206,16 @@ class Presupposition(Fields):
     """
 
     keys: tuple[str, ...]
-    relation: Literal[">", ">=", "<", "<="] = ">="
-    threshold: Number
     says: Text
     experiment: Experiment | None = None  # whose result has the keys; the claim's own without one
     only_for: tuple[str, ...] = ()  # keys without such a piece presuppose nothing
     except_for: tuple[str, ...] = ()  # keys with such a piece presuppose nothing
+
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if not self.limits:
+            raise ValueError("give a limit: above, at_least, below or at_most")
+        return self
 
     def look_up(self, values: Mapping, key: str, others: Others) -> dict[str, Estimate]:
         """What it is about, for a key of the claim. Raises as :func:`look_up` does; MissingKey: too short."""
@@ -245,18 +232,16 @@ class Presupposition(Fields):
 
     def failing(self, found: Mapping[str, Estimate]) -> dict[str, str]:
         """The numbers that are not as they should be."""
-        holds, _ = RELATIONS[self.relation]
         return {
-            key: figure(own.value) if own.defined else "undefined"
-            for key, own in found.items()
-            if not holds(own.value, self.threshold)
+            key: figure(estimate.value) if estimate.defined else "undefined"
+            for key, estimate in found.items()
+            if not (estimate.defined and self.holds(estimate.value))
         }
 
     def reason(self, failing: Mapping[str, str]) -> str:
         """Why a claim cannot be judged."""
         numbers = ", ".join(f"`{key}` is {number}" for key, number in failing.items())
-        word = RELATIONS[self.relation][1]
-        return f"presupposes that {self.says}, and {numbers}, not {word} {self.threshold:g}"
+        return f"presupposes that {self.says}, and {numbers}, not {self.describe()}"
 
 
 @dataclass(frozen=True)
@@ -277,7 +262,7 @@ class Judgement:
     p: float | None = None
 
 
-def weigh(judge: Judge, estimate: Estimate) -> Verdict:
+def weigh(region: Region, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval.
 
     A count or a minimum has none and decides alone. Runs too few for one, as a single one is, do not.
@@ -287,19 +272,19 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     if estimate.n is not None and not estimate.has_interval:
         return Verdict.UNDECIDED
     low, high = estimate.ends
-    if all(map(judge.holds, (estimate.value, low, high))):
+    if all(map(region.holds, (estimate.value, low, high))):
         return Verdict.REPRODUCED
-    nearest = min(max(sum(judge.edges) / 2, low), high)  # to the middle of what satisfies it
-    return Verdict.UNDECIDED if judge.holds(nearest) else Verdict.NOT_REPRODUCED
+    nearest = min(max((region.low + region.high) / 2, low), high)  # to the middle of what satisfies it
+    return Verdict.UNDECIDED if region.holds(nearest) else Verdict.NOT_REPRODUCED
 
 
-def p_value(judge: Judge, estimate: Estimate) -> float | None:
+def p_value(region: Region, estimate: Estimate) -> float | None:
     """Two-sided, by inverting the 95 % interval at the nearest edge of the statement; None without one.
 
     The interval is taken for Student's of ``n`` runs, and for that of a normal estimate where n is not known;
     of one that is not symmetric the half towards that edge counts.
     """
-    nearest = min(judge.edges, key=lambda edge: abs(edge - estimate.value))
+    nearest = min((region.low, region.high), key=lambda edge: abs(edge - estimate.value))
     half = abs(estimate.ends[nearest > estimate.value] - estimate.value)
     if not (estimate.defined and estimate.has_interval and half and math.isfinite(half)):
         return None
@@ -352,7 +337,7 @@ def p_of_parts(verdict: Verdict, of_parts: OfParts, *, one_is_enough: bool = Fal
 
 
 def judge_values(
-    judge: Judge,
+    region: Region,
     values: Mapping,
     keys: Sequence[str],
     not_trained: Sequence[str] = (),
@@ -364,57 +349,100 @@ def judge_values(
 ) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
 
-    Where models are not trained yet, a number that is not there is not run. ``effects`` are the smallest
-    ones, one for each key. ``others`` has the values of other results, which a presupposition may name.
-    ``one_is_enough``: the statement is that something can be so, and one of its parts shows it.
+    Args:
+        region: the numbers that satisfy the statement.
+        values: of the result.
+        keys: the statement's parts, or the two keys of a contrast.
+        not_trained: kinds of networks that are not trained yet; a number that is not there is not run.
+        effects: the smallest ones, one for each key; none by default.
+        presupposes: what has to hold of the networks behind each part.
+        others: values of other results, which a presupposition may name.
+        one_is_enough: the statement is that something can be so, and one of its parts shows it.
     """
     untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
-        if isinstance(judge, Tolerance) and judge.unrelated:
-            nothing = look_up(values, judge.unrelated)
+        if region.unrelated:
+            nothing = look_up(values, region.unrelated)
             if not nothing.defined:
-                return Judgement(Verdict.CANNOT_BE_JUDGED, {}, f"undefined: {judge.unrelated}")
-            judge = judge.short_of(nothing.value)
-        evidence = judge.evidence(values, keys)
-        about = [(key,) for key in keys] if len(evidence) == len(keys) else [tuple(keys)]
-        found = [
-            [(each, each.look_up(values, key, others)) for each in presupposes for key in own]
-            for own in about
-        ]
+                return Judgement(Verdict.CANNOT_BE_JUDGED, {}, f"undefined: {region.unrelated}")
+            region = region.short_of(nothing.value)
+        evidence = region.evidence(values, keys)
+        keys_of_parts = [keys] if region.contrast else [[key] for key in keys]
+        presupposed = [_presupposed(presupposes, of_part, values, others) for of_part in keys_of_parts]
     except CannotBeRun as error:
         return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
     except NotRun as error:
         return Judgement(Verdict.NOT_RUN, {}, str(error))
     except MissingKey as error:
         return untrained if not_trained else Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
-    undefined = [label for label, estimate in evidence.items() if not estimate.defined]
-    if not_trained and len(undefined) == len(evidence):
+    if not_trained and not any(estimate.defined for estimate in evidence.values()):
         return untrained
-    parts: dict[str, tuple[Verdict, float | None]] = {}
-    failed: dict[Presupposition, dict[str, str]] = {}
-    for (label, own), presupposed, effect in zip(evidence.items(), found, effects or repeat(0), strict=False):
-        held = judge.beyond(effect) if effect else judge
-        failing = [(each, lacking) for each, there in presupposed if (lacking := each.failing(there))]
-        verdict = Verdict.CANNOT_BE_JUDGED if failing else weigh(held, own)
-        parts[label] = verdict, p_value(held, own)
-        for each, lacking in failing:
-            failed.setdefault(each, {}).update(lacking)
+    regions = [region.beyond(effect) for effect in effects] or [region] * len(evidence)
+    judged = zip(regions, evidence.values(), presupposed, strict=False)  # a contrast may have two effects
+    parts = dict(zip(evidence, starmap(_part, judged), strict=True))
     verdict = verdict_if_one_is_enough(parts) if one_is_enough else verdict_of_parts(parts)
-    good = sum(own is Verdict.REPRODUCED for own, _ in parts.values())
-    reasons = [each.reason(lacking) for each, lacking in failed.items()]
-    reasons += [f"undefined: {', '.join(undefined)}"] * bool(undefined)
-    reasons += [f"{good} of {len(parts)} parts reproduced"] * (0 < good < len(parts))
-    failed_part = Verdict.NOT_REPRODUCED in {own for own, _ in parts.values()}
-    chance = verdict is Verdict.UNDECIDED and failed_part and not one_is_enough
-    reasons += [f"that one of {len(parts)} parts fails may be chance"] * chance
     return Judgement(
         verdict,
         evidence,
-        "; ".join(reasons),
-        parts={label: own for label, (own, _) in parts.items()},
-        presupposed={key: own for each in found for _, there in each for key, own in there.items()},
+        "; ".join(_reasons(verdict, evidence, parts, presupposed, one_is_enough=one_is_enough)),
+        parts={label: part for label, (part, _) in parts.items()},
+        presupposed={
+            key: own for of_part in presupposed for found in of_part.values() for key, own in found.items()
+        },
         p=p_of_parts(verdict, parts, one_is_enough=one_is_enough),
     )
+
+
+Presupposed = Mapping[Presupposition, Mapping[str, Estimate]]  # the numbers that each is about
+
+
+def _presupposed(
+    presupposes: Iterable[Presupposition], keys: Iterable[str], values: Mapping, others: Others
+) -> Presupposed:
+    """Return what is presupposed of the networks behind some keys."""
+    found: dict[Presupposition, dict[str, Estimate]] = {}
+    for presupposition, key in product(presupposes, keys):
+        found.setdefault(presupposition, {}).update(presupposition.look_up(values, key, others))
+    return found
+
+
+def _all_presupposed(of_parts: Iterable[Presupposed]) -> dict[str, Estimate]:
+    found: dict[str, Estimate] = {}
+    for of_part in of_parts:
+        for estimates in of_part.values():
+            found |= estimates
+    return found
+
+
+def _part(region: Region, estimate: Estimate, presupposed: Presupposed) -> tuple[Verdict, float | None]:
+    """Return the verdict on one number, and its p."""
+    failing = any(presupposition.failing(found) for presupposition, found in presupposed.items())
+    verdict = Verdict.CANNOT_BE_JUDGED if failing else weigh(region, estimate)
+    return verdict, p_value(region, estimate)
+
+
+def _reasons(
+    verdict: Verdict,
+    evidence: Mapping[str, Estimate],
+    parts: OfParts,
+    presupposed: Iterable[Presupposed],
+    *,
+    one_is_enough: bool,
+) -> Iterator[str]:
+    """Say what there is to say of a verdict, beside its numbers."""
+    failing: dict[Presupposition, dict[str, str]] = {}
+    for presupposition, found in chain.from_iterable(of_part.items() for of_part in presupposed):
+        if failed := presupposition.failing(found):
+            failing.setdefault(presupposition, {}).update(failed)
+    for presupposition, failed in failing.items():
+        yield presupposition.reason(failed)
+    if undefined := [label for label, estimate in evidence.items() if not estimate.defined]:
+        yield f"undefined: {', '.join(undefined)}"
+    verdicts = [part for part, _ in parts.values()]
+    if 0 < (good := verdicts.count(Verdict.REPRODUCED)) < len(parts):
+        yield f"{good} of {len(parts)} parts reproduced"
+    if verdict is Verdict.UNDECIDED and Verdict.NOT_REPRODUCED in verdicts and not one_is_enough:
+        yield f"that one of {len(parts)} parts fails may be chance"
 
 
 def in_short(missing: Sequence[str]) -> str:

@@ -315,10 +315,9 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
         if row.claim.experiment:
             by_place[row.claim.experiment, row.profile].append(row)
     told = {}
-    for place, own in by_place.items():
-        counts = Counter(row.verdict for row in own)
-        in_words = ", ".join(f"{counts[each]} {each}" for each in reversed(Verdict) if counts[each])
-        told[place] = in_words + " (stale)" * any(row.stale for row in own)
+    for place, of_place in by_place.items():
+        stale = " (stale)" if any(row.stale for row in of_place) else ""
+        told[place] = _in_words(Counter(row.verdict for row in of_place)) + stale
     return told
 
 
@@ -407,29 +406,11 @@ def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Ite
 
 
 def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
-    counts = Counter((row.verdict, each) for row in rows for each in (row.profile, tally(row)))
-    columns = (*PROFILES, *TALLIES)
-    yield f"{'':<24}" + "".join(f"{name:>13}" for name in columns)
-    for verdict in reversed(Verdict):
-        if any(numbers := [counts[verdict, name] for name in columns]):
-            yield f"{verdict:<24}" + "".join(f"{number:>13}" for number in numbers)
+    yield from _counts(rows)
     yield from LEGEND
-    for (paper, origin), of_origin in by_origin(rows).items():
-        verdicts = ", ".join(
-            f"{of_origin[verdict]} {verdict}" for verdict in reversed(Verdict) if of_origin[verdict]
-        )
-        yield f"statements about networks, {paper}, {origin}: {verdicts}"
-    for profile in PROFILES:
-        own = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
-        for what, found in (
-            (f"no {profile} result yet", [row for row in own if row.result is None]),
-            (
-                f"stale at {profile}, other runs or versions are asked for today",
-                [row for row in own if row.stale],
-            ),
-        ):
-            if names := sorted({row.claim.experiment for row in found}):
-                yield f"{what}: {', '.join(names) if len(names) < SHOWN else f'{len(names)} experiments'}"
+    for (paper, origin), counts in by_origin(rows).items():
+        yield f"statements about networks, {paper}, {origin}: {_in_words(counts)}"
+    yield from _gaps(rows)
     if (found := chance(rows)).verdicts:
         yield (
             f"{found.verdicts} verdicts at paper are decided by intervals: up to {found.wrong:.0f} are "
@@ -437,6 +418,38 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
         )
     judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
     yield f"{judged} verdicts: {judged - changed} as expected, {changed} changed"
+
+
+def _counts(rows: list[ClaimVerdict]) -> Iterator[str]:
+    """A line for each verdict: how many at each profile, and in each tally of the paper profile."""
+    counts = Counter((row.verdict, column) for row in rows for column in (row.profile, tally(row)))
+    columns = (*PROFILES, *TALLIES)
+    yield f"{'':<24}" + "".join(f"{name:>13}" for name in columns)
+    for verdict in reversed(Verdict):
+        numbers = [counts[verdict, name] for name in columns]
+        if any(numbers):
+            yield f"{verdict:<24}" + "".join(f"{number:>13}" for number in numbers)
+
+
+def _in_words(counts: Counter) -> str:
+    """Verdicts with their number, the best first, as in ``4 reproduced, 1 undecided``."""
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in reversed(Verdict) if counts[verdict])
+
+
+def _gaps(rows: list[ClaimVerdict]) -> Iterator[str]:
+    """Experiments without a result at a profile, and with one that is stale."""
+    for profile in PROFILES:
+        judged = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
+        missing = {row.claim.experiment for row in judged if row.result is None}
+        stale = {row.claim.experiment for row in judged if row.stale}
+        if missing:
+            yield f"no {profile} result yet: {_named(missing)}"
+        if stale:
+            yield f"stale at {profile}, other runs or versions are asked for today: {_named(stale)}"
+
+
+def _named(experiments: set[str]) -> str:
+    return ", ".join(sorted(experiments)) if len(experiments) < SHOWN else f"{len(experiments)} experiments"
 
 
 def _change(row: ClaimVerdict) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from companion.claims.estimates import Estimate
 from companion.claims.model import Claim
-from companion.claims.verdicts import Judgement, Order, Verdict
+from companion.claims.verdicts import Judgement, Verdict
 
 SOURCES = {"primers": "primer"}  # what a badge calls a source; any other file of claims is of a paper
 SIGNS = {
@@ -210,7 +210,7 @@ def judged_in_words(claim: Claim) -> str:
     if claim.judge is None:
         return claim.not_run or claim.cannot_be_run
     names = [key_in_words(key) for key in claim.keys]
-    if isinstance(claim.judge, Order):
+    if claim.judge.contrast:
         least = claim.smallest_effect[0].value if claim.smallest_effect else 0
         margin = f" by more than {least:g}" if least else ""
         return f"“{names[0]}” has to be above “{names[1]}”{margin}."

@@ -1,8 +1,8 @@
 """Recompute the results of the paper profile from the archive: ``python -m companion.results.recompute``.
 
 Nothing is trained, and no network is needed: a result is what ``compute`` makes of archived answers. A
-result that comes out as it is committed is left alone but for what its provenance says of runs and versions;
-one that does not is written anew, and said.
+result whose numbers come out as they are committed keeps its date, commit and machine, also where it has
+further tables; any other is written anew, and said. The catalogue and the checksums follow.
 """
 
 import sys
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attnlib.errors import CorruptFile
 from companion.paths import ARCHIVE, PAPER
+from companion.results import catalogue
 from companion.results.committed import committed, write_checksums
 from companion.results.request import Request
 from companion.results.result import Result
@@ -33,6 +34,12 @@ def recomputed(name: str, archive: Archive) -> Result:
         return run(request, out=folder, models=models, archive=archive, trains=False)
 
 
+def has_numbers_of(result: Result, before: Result) -> bool:
+    """Return True if all numbers of an earlier result are in this one, at the same places."""
+    tables = {name: result.tables.get(name) for name in before.tables}
+    return (result.config, result.values, tables) == (before.config, before.values, before.tables)
+
+
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Recompute, compare, write; exit code 1 if a number has changed."""
@@ -44,15 +51,16 @@ def main(arguments: list[str] | None = None) -> int:
         before, today = None, recomputed(name, Archive(ARCHIVE))
         with suppress(CorruptFile):  # it is written anew
             before = Result.load(PAPER / f"{name}.json")
-        if before and before.digest == today.digest:
+        if before:
+            today = replace(today, data=before.data)
+        same = before is not None and has_numbers_of(today, before)
+        if same:
             origin = before.provenance | {part: today.provenance[part] for part in (*RECOMPUTED, COMPUTED)}
-            if origin != before.provenance:
-                replace(before, provenance=origin).save_provenance(PAPER)
-            print(f"{name}: the same")
-        else:
-            changed += 1
-            replace(today, data=before.data if before else today.data).save(PAPER)
-            print(f"{name}: changed")
+            today = replace(today, missing=before.missing, provenance=origin)
+        today.save(PAPER)
+        changed += not same
+        print(f"{name}: {'the same' if same else 'changed'}")
+    catalogue.write()
     write_checksums()
     return min(changed, 1)
 

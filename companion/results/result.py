@@ -12,13 +12,16 @@ from attnlib.files import write_json_atomic, write_text_atomic
 from companion.rounding import rounded
 from companion.runs.identity import digest
 
+DICTIONARY = "datapackage.json"
+
 
 @dataclass(frozen=True)
 class Result:
     """The outcome of one experiment at one setting.
 
     ``<experiment>.json`` holds what equal inputs determine. What varies from run to run (seconds, date, host,
-    commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV.
+    commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV; what its
+    columns mean is in ``<experiment>.datapackage.json``.
     """
 
     experiment: str
@@ -33,6 +36,8 @@ class Result:
     #: is trained; ``measured``, the version of each kind of measurement; how many networks there were in all,
     #: how long they were trained and where
     provenance: dict = field(default_factory=dict)
+    #: of the tables whose columns are declared: what a row and each column is, as resources of a Data Package
+    schemas: dict[str, dict] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
@@ -64,15 +69,18 @@ class Result:
 
     @property
     def _content(self) -> dict:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
+        beside = {"provenance", "schemas"}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in beside}
 
     def save(self, folder: str | Path) -> Path:
-        """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
+        """Write JSON, provenance, one CSV a table and their dictionary; return the path of the JSON file."""
         folder = Path(folder)
         content = rounded(self._content)
         for name, records in content["tables"].items():
             write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
         self.save_provenance(folder)
+        if self.schemas:
+            write_json_atomic(folder / f"{self.experiment}.{DICTIONARY}", self.data_package)
         path = folder / f"{self.experiment}.json"
         tables = {name: _as_rows(records) for name, records in content["tables"].items()}
         write_text_atomic(path, _as_text(content | {"tables": tables}))
@@ -81,11 +89,22 @@ class Result:
     def save_provenance(self, folder: Path) -> None:
         write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
 
+    @property
+    def data_package(self) -> dict:
+        """The dictionary of the tables: a Data Package, https://specs.frictionlessdata.io/data-package."""
+        resources = [
+            {"name": name, "path": f"{self.experiment}.{name}.csv", "profile": "tabular-data-resource"}
+            | schema
+            for name, schema in self.schemas.items()
+        ]
+        return {"name": self.experiment, "profile": "tabular-data-package", "resources": resources}
+
     @classmethod
     def load(cls, path: str | Path) -> "Result":
         """Read what :meth:`save` wrote. Raises CorruptFile: it is no result."""
         path = Path(path)
         origin = path.with_name(f"{path.stem}.provenance.json")
+        dictionary = path.with_name(f"{path.stem}.{DICTIONARY}")
         try:
             content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
@@ -95,12 +114,19 @@ class Result:
             for name, value in objects.items():
                 if not isinstance(value, dict):
                     raise ValueError(f"its {name} is no object")
-            return cls(**content, tables=tables, provenance=provenance)
+            schemas = _schemas(dictionary) if dictionary.is_file() else {}
+            return cls(**content, tables=tables, provenance=provenance, schemas=schemas)
         except (OSError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptFile(
                 f"{path} is no result ({error}): run the experiment again; a committed "
                 f"one is made anew by `python -m companion.results.recompute {path.stem}`"
             ) from error
+
+
+def _schemas(dictionary: Path) -> dict[str, dict]:
+    """Read back the schemas that a data package was made of."""
+    resources = json.loads(dictionary.read_text(encoding="utf-8"))["resources"]
+    return {each["name"]: {part: each[part] for part in ("row", "schema")} for each in resources}
 
 
 def _as_rows(records: list[dict]) -> list:

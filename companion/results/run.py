@@ -4,8 +4,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
@@ -81,7 +82,8 @@ def _computed(request: Request, store: Store, started: float) -> Result:
         if store.trains:
             raise
         data = {}  # measurements outlive data as well: the ids of their runs have its checksums
-    values, tables = (rounded(part) for part in module.compute(config, store))
+    outcome = computed(module, config, store)
+    values, tables = rounded(outcome.values), rounded(outcome.tables)
     used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in store.lacking]
     return Result(
         experiment=name,
@@ -91,10 +93,37 @@ def _computed(request: Request, store: Store, started: float) -> Result:
         tables=tables,
         data=data,
         missing=_in_words(store.lacking),
+        schemas=outcome.schemas,
         provenance=origin(store.device, time.monotonic() - started)
         | {"computed": digest([plain(config), values, tables])}
         | {"models": [run_id(spec) for spec in specs], "measured": versions(module.measurements(config))}
         | _training([store.history(spec) for spec in used]),
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment computes, as fields of a :class:`~companion.results.result.Result`."""
+
+    values: dict
+    tables: dict[str, list[dict]]
+    schemas: dict[str, dict]
+
+
+def computed(module: ModuleType, config: object, store: Store) -> Outcome:
+    """Compute the numbers of an experiment.
+
+    ``compute`` returns tables, and ``values`` of the same module makes the dotted keys of them. In figures
+    that are not in tables yet ``compute`` returns values and lists of records by itself.
+    """
+    tables = module.compute(config, store)
+    if isinstance(tables, tuple):
+        values, records = tables
+        return Outcome(values, records, {})
+    return Outcome(
+        values=module.values(config, tables),
+        tables={name: table.records() for name, table in tables.items()},
+        schemas={name: table.schema() for name, table in tables.items()},
     )
 
 

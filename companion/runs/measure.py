@@ -2,13 +2,14 @@
 
 .. code-block:: python
 
-    @measure(version=1)
+    @measure(version=1, columns=READOUT)
     def measure_readout(trained: TrainedModel, fit_samples: int) -> dict: ...
 
-The archive holds what a measurement found under its name, its settings and its version. The version is an
-integer that its author raises, with a line in the changelog, when the meaning of the numbers changes. A
-rename of a variable, a faster sum or a merge of two modules raises nothing; ``make same`` fails where a digit
-moved and no version did.
+``columns`` says what the numbers of its record are, see :mod:`companion.runs.columns`. The archive holds what
+a measurement found under its name, its settings and its version. The version is an integer that its author
+raises, with a line in the changelog, when the meaning of the numbers changes. A rename of a variable, a
+faster sum or a merge of two modules raises nothing; ``make same`` fails where a digit moved and no version
+did.
 """
 
 import inspect
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from companion.runs.columns import Columns
 from companion.runs.identity import Spec, digest, plain, run_id
 
 if TYPE_CHECKING:
@@ -26,11 +28,17 @@ Measure = Callable[..., dict]
 _PREFIX = "measure_"
 
 
-def measure(*, version: int) -> Callable[[Measure], Measure]:
-    """Make a function a measurement: ``measure_readout`` is called ``readout`` in the archive."""
+def measure(*, version: int, columns: Columns | None = None) -> Callable[[Measure], Measure]:
+    """Make a function a measurement: ``measure_readout`` is called ``readout`` in the archive.
+
+    Args:
+        version: raised by hand when the meaning of the numbers changes.
+        columns: of the record that it returns, by name. A name with dots leads into nested dictionaries.
+    """
 
     def registered(function: Measure) -> Measure:
         function.version = version
+        function.columns = columns or {}
         return function
 
     return registered

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
+from companion.results.frames import nested
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -341,21 +342,6 @@ def grouped(points: Iterable[Point], *by: str | Callable[[dict], object]) -> dic
         key = (point[0][each] if isinstance(each, str) else each(point[0]) for each in by)
         groups.setdefault(tuple(key), []).append(point)
     return groups
-
-
-def nested(flat: Mapping[tuple, object]) -> dict:
-    """Dictionaries in dictionaries, from what stands below several names.
-
-    >>> nested({("scan", "AO"): 1, ("scan", "AED"): 2})
-    {'scan': {'AO': 1, 'AED': 2}}
-    """
-    values: dict = {}
-    for (*names, last), value in flat.items():
-        here = values
-        for name in names:
-            here = here.setdefault(name, {})
-        here[last] = value
-    return values
 
 
 def kind(name: dict[str, object]) -> str:

@@ -1,10 +1,14 @@
 """What an experiment measures of which networks: said once, asked as a list and answered by group."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any
 
 from companion.results.config import BaseConfig
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, frame, joined
+from companion.results.measurements import Measurement, answers, columns_of, measurements_of
+from companion.runs.columns import NETWORK, Columns
 from companion.runs.identity import Spec
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -43,6 +47,30 @@ def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
     points = {group: answers(own, store) for group, own in plan.items()}
     return {group: own for group, own in points.items() if own}
+
+
+def plan_frame(plan: Plan, store: Store, by: Columns, *, columns: Columns, **how: Any) -> Table:
+    """Return what a plan asks as a table, see :func:`companion.results.frames.frame`.
+
+    Args:
+        plan: what is asked, by group.
+        store: has the answers, or makes them.
+        by: columns that name a group, in the order of its names.
+        columns: of the records.
+        how: further arguments of `frame`.
+    """
+    names = {**by, "seed": NETWORK["seed"]}
+
+    def of_group(group: tuple, asked: Iterable[Measurement]) -> Table:
+        named = dict(zip(by, group, strict=True))
+
+        def names_of(spec: Spec) -> dict[str, object]:
+            return named | {"seed": columns_of(spec)["seed"]}
+
+        return frame(asked, store, names=names, columns=columns, columns_of=names_of, **how)
+
+    nothing = frame((), store, names=names, columns=columns, **how)
+    return joined([nothing, *itertools.starmap(of_group, plan.items())])
 
 
 def by_spec(measurements: Iterable[Measurement], store: Store) -> dict[Spec, dict[str, dict]]:

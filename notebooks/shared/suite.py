@@ -1,6 +1,7 @@
 """The task suite, from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,10 +11,14 @@ from companion import paths
 from companion.data.words import TokenizerName
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
+from companion.results.frames import Table, frame
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import NETWORK, Column, share
 from companion.runs.spec import ModelSpec
-from companion.runs.suite import seeds_of, spec_of
+from companion.runs.store import Store
+from companion.runs.suite import point, seeds_of, spec_of
 from notebooks.shared.dial import DIAL
+from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 
 # One fixed order, one that words decide, and two in which attention depends on the sample.
@@ -117,6 +122,40 @@ def model_specs_and_cells(config: SuiteConfig) -> tuple[ModelSpec, ...]:
 def measurements(config: SuiteConfig) -> tuple[Measurement, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
     return measurements_of(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+BY_KIND = ["task", "kind"]  # columns that name a kind of network
+SUITE = NETWORK | {"kind": Column("architecture, with the recurrent cell unless it is a GRU")}
+
+
+def suite_frame(measurements: Iterable[Measurement], store: Store, **how: object) -> Table:
+    """Return :func:`companion.results.frames.frame` of networks of the suite, with their kind."""
+
+    def columns_of(spec: ModelSpec) -> dict[str, object]:
+        named = point(spec)
+        return named | {"kind": kind(named)}
+
+    return frame(measurements, store, columns_of=columns_of, **({"names": SUITE} | how))
+
+
+PARTS_OF_STATES = {
+    "temporal": "mean state at the position",
+    "input": "mean deviation of the token's states",
+    "residual": "what is left",
+}
+QUALITY = {
+    "exact_match": share("held-out samples of which every next word is predicted correctly"),
+    "loss": Column("cross-entropy of the next word in held-out samples", "nats a word", low=0),
+    "token_accuracy": share("next words of held-out samples that are predicted correctly"),
+}
+OUTCOMES = {
+    "typicality": share(
+        "1 minus the mean total variation between a sample's attention and the average of others"
+    ),
+    "near_diagonal": share("attention within one position of the diagonal"),
+    **QUALITY,
+    "coverage": share("held-out samples in cells that are large enough for a typicality"),
+}
 
 
 def outcomes(terms: dict) -> dict[str, float | None]:

@@ -1,10 +1,78 @@
-"""From the numbers of single networks, nested as a claim addresses them, to intervals and rows of tables."""
+"""From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
-from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, less, matched, nested
+from attnlib.errors import BadInput
+from companion.results.frames import Table
+from companion.runs.columns import INTERVAL, Column
+from notebooks.shared.intervals import (
+    UNBOUNDED,
+    Point,
+    bounded,
+    each_over_seeds,
+    interval_of,
+    less,
+    matched,
+    nested,
+)
+
+
+def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str = "seed") -> Table:
+    """Return the mean of each quantity over the networks of each group, with Student's 95 % interval.
+
+    Networks where a quantity is undefined are left out of its mean. An interval ends where the numbers of its
+    column end.
+
+    Args:
+        table: with a row for each network.
+        by: columns whose values make a group.
+        quantities: columns with the numbers.
+        unit: the column that tells the independent networks of a group apart.
+
+    Returns:
+        A row for each group and quantity: the group's columns, then ``quantity``, ``value``, ``low``,
+        ``high`` and ``n``, the number of networks.
+
+    Raises:
+        BadInput: two rows of a group are of the same unit, and so are not independent.
+    """
+    import pandas as pd
+
+    rows = []
+    for names, group in table.frame.groupby(list(by), sort=False):
+        if group[unit].duplicated().any():
+            raise BadInput(f"{unit} does not tell rows of {names} apart; group by one more column")
+        for quantity in quantities:
+            estimate = bounded(interval_of(group[quantity]), *table.columns[quantity].range)
+            rows.append({**dict(zip(by, names, strict=True)), "quantity": quantity, **estimate})
+    estimated = {name: str(table.columns[name]) for name in quantities}
+    columns = {name: table.columns[name] for name in by}
+    columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
+    return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def differences(
+    first: Table, second: Table, quantities: Iterable[str], *, on: Sequence[str] = ("seed",)
+) -> Table:
+    """Return the first networks' numbers minus those of the second ones, which share their seeds.
+
+    Such differences lack what a seed does to both. They have no range: a difference of shares may be below 0.
+
+    Args:
+        first: with a row for each network; its other columns are kept.
+        second: with at most one row for each partner.
+        quantities: columns that are subtracted.
+        on: columns by which networks are paired. Networks without a partner are left out.
+    """
+    names = list(quantities)
+    both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
+    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
+    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
 
 
 def summarised(

@@ -1,7 +1,7 @@
 """How well networks translate, and which count where claims speak of networks that have learned their task.
 
-A translator counts if training for twice as long lowers the held-out loss of the first of its kind by a
-hundredth at most, and BLEU of its kind is at least 10; ``claims/aitken2021.yaml`` presupposes the same.
+A translator counts if it is as ``claims/aitken2021.yaml`` presupposes: by what training for twice as long
+gains the first of its kind, and by BLEU of its kind.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,15 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.search import likeliest_words
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
 from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS
-from notebooks.shared.thresholds import LEARNED
 
 TWICE = 2
-GAIN, USEFUL = 0.01, 10  # the most and the least, see above
 
 BATCH = 256
 QUALITIES = ("loss", "token_accuracy", "exact_match")  # of all held-out sentences, the right words read
@@ -35,7 +34,17 @@ QUALITIES = ("loss", "token_accuracy", "exact_match")  # of all held-out sentenc
 MISSING = {"written": "⁇", "reference": "‽"}
 
 
-@measure(version=1)
+TRANSLATION = {
+    "bleu": Column(
+        "BLEU of greedy translations of held-out sentences", "points", 0, 100, source="Papineni et al. 2002"
+    ),
+    "exact_match": share("held-out sentences of which every next word is predicted correctly"),
+    "loss": Column("cross-entropy of the next word in held-out sentences", "nats a word", low=0),
+    "token_accuracy": share("next words of held-out sentences that are predicted correctly"),
+}
+
+
+@measure(version=1, columns=TRANSLATION)
 def measure_translation(trained: TrainedModel, samples: int) -> dict:
     """``bleu`` of greedy translations of the first held-out sentences, and held-out loss and accuracy.
 
@@ -106,6 +115,8 @@ def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[M
 
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
+    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
+
     found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
     for spec, own in by_spec(translator_measurements(specs, samples), store).items():
         by_steps = found.setdefault((spec.task, spec.architecture), {})
@@ -114,13 +125,19 @@ def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Stor
     return {
         kind
         for kind, (planned, longer) in both.items()
-        if gain(planned[0], longer[0]) <= GAIN and fmean(own["bleu"] for own in planned) >= USEFUL
+        if holds(
+            "learned",
+            gain_of_twice=gain(planned[0], longer[0]),
+            bleu=fmean(translation["bleu"] for translation in planned),
+        )
     }
 
 
 def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:
     """Whether a network counts: by its words right, or as one of the translators that count."""
-    return accuracy >= LEARNED or (name["task"], name["architecture"]) in translators
+    from companion.claims.presupposed import holds
+
+    return holds("learned", token_accuracy=accuracy) or (name["task"], name["architecture"]) in translators
 
 
 def gain(planned: dict, longer: dict) -> float:

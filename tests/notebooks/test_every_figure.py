@@ -32,7 +32,7 @@ from companion.paths import PAPER as RESULTS
 from companion.results import registry
 from companion.results.config import override
 from companion.results.result import Result
-from companion.results.run import run
+from companion.results.run import computed, run
 from notebooks.attend.temporal_share.drawing import readme_figure
 from tests.notebooks.figure_builders import Given, tiny, tiny_request
 from tests.tables import beside
@@ -139,10 +139,10 @@ def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):
     if not any(True for _ in registry.load(name).measurements(tiny(name))):
         pytest.skip("measures no network")
     with suppress(NotMeasured):  # which says that nothing can be told before all is there
-        values, tables = registry.load(name).compute(tiny(name), Given(lambda *_, **__: None))
-        values.pop("distances", None)  # of links, which are counted without any network
-        assert not any(_networks(values))
-        assert not [row for rows in tables.values() for row in rows or () if "seed" in row]
+        outcome = computed(registry.load(name), tiny(name), Given(lambda *_, **__: None))
+        outcome.values.pop("distances", None)  # of links, which are counted without any network
+        assert not any(_networks(outcome.values))
+        assert not [row for rows in outcome.tables.values() for row in rows or () if "seed" in row]
 
 
 def _networks(values: object) -> Iterator[int]:

@@ -1,43 +1,75 @@
 """Attention matrices across tasks: the average, single samples, and how well one stands for the other."""
 
-from companion.results.measurements import answers
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import NETWORK, Column, share
 from companion.runs.store import Store
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
-from notebooks.shared.plan import picked
-from notebooks.shared.suite import PROFILES, measurements, outcomes
+from notebooks.shared.suite import BY_KIND, OUTCOMES, PROFILES, SUITE, measurements, outcomes, suite_frame
 from notebooks.shared.suite import SuiteConfig as Config
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import rows_of, summarise
 
-POINT = ("typicality", "near_diagonal")
+ESTIMATED = ("typicality", "near_diagonal", "token_accuracy", "exact_match")
+JUDGED = {
+    "cells": Column("groups of held-out samples of the same lengths that are large enough for a typicality"),
+    "held_out_samples": Column("held-out samples", "samples"),
+}
+ENTRY = {
+    "target_position": Column("row of the attention matrix: target position, from 0"),
+    "source_position": Column("column of the attention matrix: source position, from 0"),
+    "attention": share("weight of the source position at this target position"),
+}
+AVERAGE = {"samples": Column("samples that are averaged, all of the same lengths", "samples")} | ENTRY
+SAMPLE = {
+    "sample": Column("number of the sample within its kind"),
+    "target_position": ENTRY["target_position"],
+    "source_position": ENTRY["source_position"],
+    "predicted": Column("target word that is predicted at the target position"),
+    "source": Column("source word at the source position"),
+    "attention": ENTRY["attention"],
+}
 
-__all__ = ["PROFILES", "Config", "compute", "measurements"]
-
-
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    points = answers(measurements(config), store)
-    rows = [name | picked(outcomes(m), (*POINT, *m["quality"], "coverage")) for name, m in points]
-    average, samples = [], []
-    for name, m in points:
-        if name["seed"] == 0:
-            here, cell = {"task": name["task"], "architecture": kind(name)}, m["cell"]
-            average += _entries(here | {"samples": cell["samples"]}, cell["average"])
-            for index, example in enumerate(cell["examples"]):
-                samples += _entries(here | {"sample": index}, example["attention"], example)
-    return by_kind(points, _summary), {"points": rows, "average": average, "samples": samples}
-
-
-def _summary(group: list[Point]) -> dict:
-    first = group[0][1]["typicality"]
-    settled = picked(first, ("coverage", "cells")) | {"held_out_samples": first["samples"]}
-    names = (*POINT, "token_accuracy", "exact_match")
-    return each_over_seeds(group, lambda m: picked(outcomes(m), names)) | settled
+__all__ = ["PROFILES", "Config", "compute", "measurements", "values"]
 
 
-def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None) -> list[dict]:
-    """A row for each entry of a matrix, with the words of its row and column where they are given."""
-    rows = [columns | row for row in rows_of(matrix, "target_position", "source_position", "attention")]
-    for row in rows if words else ():
-        weight = row.pop("attention")
-        row |= {"predicted": words["predicted"][row["target_position"]]}
-        row |= {"source": words["source"][row["source_position"]], "attention": weight}
-    return rows
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    asked = measurements(config)
+    networks = suite_frame(asked, store, records=_numbers, columns=OUTCOMES | JUDGED)
+    first = [measurement for measurement in asked if measurement.spec.seed == 0]
+    of_entries = {"names": {name: SUITE[name] for name in BY_KIND}, "row": "an entry of an attention matrix"}
+    average = suite_frame(first, store, records=_average, columns=AVERAGE, **of_entries)
+    samples = suite_frame(first, store, records=_samples, columns=SAMPLE, **of_entries)
+    return {
+        "points": networks.select(*NETWORK, *OUTCOMES),
+        "average": average.rename(kind="architecture"),
+        "samples": samples.rename(kind="architecture"),
+        "estimates": summarise(networks, BY_KIND, ESTIMATED),
+        "judged": networks.query("seed == 0").select(*BY_KIND, "coverage", *JUDGED),
+    }
+
+
+def _numbers(terms: dict) -> dict:
+    typicality = terms["typicality"]
+    return outcomes(terms) | {"cells": typicality["cells"], "held_out_samples": typicality["samples"]}
+
+
+def _average(terms: dict) -> list[dict]:
+    cell = terms["cell"]
+    return [{"samples": cell["samples"]} | entry for entry in _entries(cell["average"])]
+
+
+def _samples(terms: dict) -> list[dict]:
+    return [
+        {"sample": number, "predicted": example["predicted"][entry["target_position"]]}
+        | {"source": example["source"][entry["source_position"]]}
+        | entry
+        for number, example in enumerate(terms["cell"]["examples"])
+        for entry in _entries(example["attention"])
+    ]
+
+
+def _entries(matrix: list[list[float]]) -> list[dict]:
+    return rows_of(matrix, "target_position", "source_position", "attention")
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    estimates = keyed(tables["estimates"], "{task}.{kind}.{quantity}")
+    return view(estimates, keyed(tables["judged"], "{task}.{kind}.{column}", ["coverage", *JUDGED]))

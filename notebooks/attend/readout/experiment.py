@@ -7,6 +7,7 @@ pieces are weighed is this project's definition: the paper's available text says
 """
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -19,15 +20,15 @@ from attnlib.models.vocabulary import BOS, EOS
 from attnlib.trace import Trace
 from companion.data.task import Task
 from companion.results.config import Task as TaskName
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, Columns, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components, plain
-from notebooks.shared.plan import picked
-from notebooks.shared.suite import DIAL, SuiteConfig, model_specs
-from notebooks.shared.summaries import side_by_side
+from notebooks.shared.suite import BY_KIND, DIAL, SUITE, SuiteConfig, model_specs, suite_frame
+from notebooks.shared.summaries import summarise
 from notebooks.shared.tasks import ACTION_OF, TURN_OF
 
 LISTED = 40  # the most frequent words, which a table can show
@@ -303,36 +304,105 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and
-    that it is less than the whole network's."""
-    points, accuracy, shares, words = answers(measurements(config), store), [], [], []
-    for name, m in points:
-        own = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
-        right = {"chance": dict.fromkeys(ABLATIONS, m["chance"]["all"])} | picked(m["accuracy"], REPLACEMENTS)
-        right |= {"words_only": m["word_accuracy"]["zero"]}
-        accuracy += [own | row for row in side_by_side(picked(right, right, ABLATIONS), "ablation")]
-        shares += [own | row for row in side_by_side(picked(m, SHARES), "part")]
-        for of in ("dictionary", "followers") if name["seed"] == 0 else ():
-            words += [own | {"table": of} | row | {"top": " ".join(row["top"])} for row in m[of]["listed"]]
-    return by_kind(points, _summary), {"accuracy": accuracy, "shares": shares, "words": words}
+NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
+ACCURACY = {
+    "ablation": Column("what is kept of decoder states and of the context: full, one part, or all others"),
+    "chance": share("next words that are the most frequent word of training"),
+    "zero": share("next words that are right, with dropped parts at zero"),
+    "mean": share("next words that are right, with dropped parts at their mean"),
+    "words_only": share("the same with dropped parts at zero, without end marks"),
+}
+DERIVED = {
+    "above_chance": Column("accuracy with dropped parts at zero, minus the most frequent word's"),
+    "lost": Column("accuracy of the whole network, minus that with dropped parts at zero"),
+}
+SHARE = {
+    "part": Column("decoder or context, and which part of it; bias is that of the output layer"),
+    "margin_share": Column("part of the right word's logit, its mean taken off, that this part gives"),
+    "margin_covariance": Column("covariance of this part's margin with the whole margin, over its variance"),
+    "logit_share": Column("product of this part's logits with all logits, over that of all logits"),
+}
+WORDS = {
+    "table": Column("dictionary: words of the source; followers: words that the decoder reads"),
+    "count": Column("how often the word occurs in training", "times", low=0),
+    "expected": Column("its translation, or the word that most often follows"),
+    "token": Column("the word"),
+    "top": Column("words with the largest logits from its input component, the largest first"),
+}
+DICTIONARY = {
+    "dictionary": Column("table of words, read around zero or around the mean states"),
+    "accuracy": share("words whose largest logit is the expected word"),
+    "frequency_weighted": share("the same, each word counted as often as it occurs"),
+    "chance": share("one over the number of target words"),
+    "words": Column("words that have an expected word", "words", low=0),
+}
+CHANCE = {
+    "chance": share("held-out words that are the most frequent word of training"),
+    "chance_words": share("the same without end marks"),
+}
 
 
-def _summary(group: list[Point]) -> dict:
-    first = group[0][1]
-    found = each_over_seeds(group, _numbers)
-    for name in DICTIONARIES:
-        found[name] |= picked(first[name], ("chance", "words"))
-    return found | {"chance": first["chance"]["all"], "chance_words": first["chance"]["words"]}
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    def of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        return suite_frame(
+            measurements(config), store, records=records, columns=columns, names=NAMES, row=row
+        )
 
-
-def _numbers(m: dict) -> dict:
-    at_zero, chance = m["accuracy"]["zero"], m["chance"]["all"]
+    accuracy = of(_accuracy, ACCURACY | DERIVED, "a network without some of its parts")
+    shares = of(_shares, SHARE, "a part of a network's logits")
+    dictionaries = of(_dictionaries_read, DICTIONARY, "a table of words read off a network")
+    by_ablation = accuracy.rename(zero="accuracy.zero", mean="accuracy.mean", words_only="word_accuracy")
+    dropped = ("accuracy.zero", "accuracy.mean", "word_accuracy", *DERIVED)
     return {
-        "accuracy": m["accuracy"],
-        "word_accuracy": m["word_accuracy"]["zero"],
-        "above_chance": {name: at_zero[name] - chance for name in ABLATIONS},
-        "lost": {name: at_zero["full"] - at_zero[name] for name in ABLATIONS},
-        **picked(m, SHARES),
-        **picked(m, DICTIONARIES, ("accuracy", "frequency_weighted")),
+        "accuracy": accuracy.select(*NAMES, *ACCURACY),
+        "shares": shares,
+        "words": of(_words, WORDS, "a word").query("seed == 0"),
+        "dictionaries": dictionaries,
+        "chance": of(_chance, CHANCE, "a kind of network").query("seed == 0"),
+        "accuracy_by_kind": summarise(by_ablation, [*BY_KIND, "ablation"], dropped),
+        "shares_by_kind": summarise(shares, [*BY_KIND, "part"], SHARES),
+        "dictionaries_by_kind": summarise(
+            dictionaries, [*BY_KIND, "dictionary"], ("accuracy", "frequency_weighted")
+        ),
     }
+
+
+def _accuracy(m: dict) -> list[dict]:
+    zero, mean, chance = m["accuracy"]["zero"], m["accuracy"]["mean"], m["chance"]["all"]
+    return [
+        {"ablation": name, "chance": chance, "zero": zero[name], "mean": mean[name]}
+        | {"words_only": m["word_accuracy"]["zero"][name]}
+        | {"above_chance": zero[name] - chance, "lost": zero["full"] - zero[name]}
+        for name in ABLATIONS
+    ]
+
+
+def _shares(m: dict) -> list[dict]:
+    return [{"part": part} | {name: m[name][part] for name in SHARES} for part in m[SHARES[0]]]
+
+
+def _words(m: dict) -> list[dict]:
+    return [
+        {**word, "table": table, "top": " ".join(word["top"])}
+        for table in ("dictionary", "followers")
+        for word in m[table]["listed"]
+    ]
+
+
+def _dictionaries_read(m: dict) -> list[dict]:
+    return [{"dictionary": name} | m[name] for name in DICTIONARIES]
+
+
+def _chance(m: dict) -> dict:
+    return {"chance": m["chance"]["all"], "chance_words": m["chance"]["words"]}
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    dictionary = "{task}.{kind}.{dictionary}."
+    return view(
+        keyed(tables["accuracy_by_kind"], "{task}.{kind}.{quantity}.{ablation}"),
+        keyed(tables["shares_by_kind"], "{task}.{kind}.{quantity}.{part}"),
+        keyed(tables["dictionaries_by_kind"], dictionary + "{quantity}"),
+        keyed(tables["dictionaries"].query("seed == 0"), dictionary + "{column}", ("chance", "words")),
+        keyed(tables["chance"], "{task}.{kind}.{column}", CHANCE),
+    )

@@ -3,19 +3,23 @@
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from companion.data.words import TokenizerName
 from companion.results import config as settings
 from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
+from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import NETWORK, Column
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, interval_of
-from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS, each_planned
-from notebooks.shared.summaries import level_key
-from notebooks.shared.translators import TWICE, gain, measure_translation
+from notebooks.shared.summaries import level_key, summarise
+from notebooks.shared.translators import TRANSLATION, TWICE, measure_translation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 QUICK_TASKS = ("multi30k_en_fr",)
 PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
@@ -70,21 +74,59 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of(_specs(config), measure_translation, samples=config.samples)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``gain_of_twice``: the part of its loss that the first network loses when trained for twice as long;
-    below zero where it over-fits. ``loss_at_rate``: its loss at other learning rates."""
-    made, found = _specs(config), by_spec(measurements(config), store)
-    points = [(point(spec) | made[spec], own["translation"]) for spec, own in found.items()]
-    values = {"by_task": by_kind(points, _summary), "sentences": config.samples}
-    return values, {"networks": [name | m for name, m in points]}
+KIND = ["task", "architecture"]  # columns that name a kind of network
+TRAINED = {
+    "length": Column("training updates, as a multiple of the planned number", "times"),
+    "learning_rate": Column("learning rate of Adam"),
+}
+RATE = {"rate": Column("learning rate, as part of a key")}
+GAIN = {"gain_of_twice": Column("part of its held-out loss that a network loses when trained twice as long")}
 
 
-def _summary(points: list[Point]) -> dict:
-    rate = points[0][0]["learning_rate"]  # the first model of a kind is planned
-    trained = grouped(points, "length", "learning_rate")
-    first = {how: own[0][1] for how, own in trained.items() if own[0][0]["seed"] == 0}
-    twice = first.get((TWICE, rate))
-    return each_over_seeds(trained[1, rate]) | {
-        "gain_of_twice": interval_of([gain(first[1, rate], twice)] if twice else ()),
-        "loss_at_rate": {level_key(each): m["loss"] for (_, each), m in first.items() if each != rate},
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    specs = _specs(config)
+
+    def columns_of(spec: ModelSpec) -> dict[str, object]:
+        return point(spec) | specs[spec]
+
+    networks = frame(measurements(config), store, names=NETWORK | TRAINED, columns_of=columns_of)
+    return {"networks": networks} | estimates(networks)
+
+
+def estimates(networks: Table) -> dict[str, Table]:
+    """Return how well each kind translates as planned, and what its first network gains by more updates."""
+    as_planned = networks.with_rows(networks.frame[~_at_other_rate(networks)])
+    return {
+        "quality": summarise(as_planned.query("length == 1"), KIND, TRANSLATION),
+        "longer_training": summarise(_gains(as_planned), KIND, GAIN),
     }
+
+
+def _at_other_rate(networks: Table) -> "pd.Series":
+    """Return which networks have another learning rate than the first of their kind, which is planned."""
+    rates = networks.frame["learning_rate"]
+    return rates != networks.frame.groupby(KIND)["learning_rate"].transform("first")
+
+
+def _gains(as_planned: Table) -> Table:
+    """Return the first network of each kind with its gain of training for twice as long."""
+    first = as_planned.query("seed == 0")
+    longer = first.query("length == @twice", twice=TWICE).frame[[*KIND, "loss"]]
+    both = first.query("length == 1").frame.merge(longer, on=KIND, how="left", suffixes=("", "_longer"))
+    gain = 1 - both.pop("loss_longer") / both["loss"]
+    return first.with_rows(both).assign(GAIN, gain_of_twice=gain)
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """``loss_at_rate``: the loss of the first network of all at other learning rates."""
+    kind = "by_task.{task}.{architecture}"
+    networks = tables["networks"]
+    networks = networks.assign(RATE, rate=networks.frame["learning_rate"].map(level_key))
+    at_other_rate = networks.with_rows(networks.frame[_at_other_rate(networks)])
+    return view(
+        {"sentences": config.samples},
+        {f"{key}.loss_at_rate": {} for key in keyed(networks, kind, ["seed"])},
+        keyed(at_other_rate, kind + ".loss_at_rate.{rate}", ["loss"]),
+        keyed(tables["quality"], kind + ".{quantity}"),
+        keyed(tables["longer_training"], kind + ".{quantity}"),
+    )

@@ -1,6 +1,6 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
-from functools import partial
+from dataclasses import replace
 from itertools import product
 from typing import Annotated
 
@@ -8,11 +8,13 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.config import Field, Positive
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.store import Store
-from notebooks.shared.intervals import Point, each_over_seeds, nested, paired
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of
-from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of
+from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.words import WordsConfig, spec_on_words
 
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
@@ -67,47 +69,138 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest
-    with attention, on the longest quarter, less that of ``initial``."""
-    judged, probed, halved = (answered(plan, store) for plan in _plan(config))
-    values = nested({(link, f"width_{n}"): summary(points) for (link, n), points in judged.items()})
-    wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
-    of = {link: judged.get((link, wide), []) for link in (*config.link, "attention", "initial")}
-    values |= {
-        "widest": {link: values[link][f"width_{wide}"] for link in config.link if of[link]},
-        "wider": {
-            link: paired(of[link], judged.get((link, narrow), []), capacity)
-            for link in (config.link if wide > narrow else ())
-        },
-        "attention_gains": paired(of["attention"], of["initial"], partial(quarter, name="exact_match")),
-        "read": {
-            link: read_off(probed[longest, link, wide], halved.get((link, wide), []), of[link])
-            for link in config.link
-            if (longest, link, wide) in probed
-        },
-    }
-    bits = summarised(probed, lambda m: dict(enumerate(m["bits"])))
-    lengths = summarised(
-        judged, lambda m: {n: {q: m[q][i] for q in QUANTITIES} for i, n in enumerate(m["lengths"])}
+GROUP = {
+    "link": Column("what the decoder gets of the source: initial, every_step, attention"),
+    "width": Column("of states and embeddings"),
+}
+BY_LENGTH = {
+    "length": Column("words of a sentence", "words"),
+    "token_accuracy": share("next words that are right, given the words before"),
+    "exact_match": share("sentences of which every next word is right"),
+    "bits": Column("information on the sentence that reaches the decoder", "bits a sentence"),
+    "bits_of_word": Column("information on the sentence that reaches the decoder", "bits a word"),
+}
+ENDS = {"shortest": "shortest quarter of the lengths", "longest": "longest quarter of the lengths"}
+NETWORK_NUMBERS = {
+    f"{end}.{name}": replace(BY_LENGTH[name], meaning=f"{BY_LENGTH[name].meaning}; {quarter_of}")
+    for (end, quarter_of), name in product(ENDS.items(), QUANTITIES)
+} | {
+    "capacity": Column("bits of a sentence where they are most, in the mean over three lengths", "bits"),
+    "slope": Column("slope of the logarithm of bits of a word over that of the length, in longer sentences"),
+    "falls": Column("accuracy of words in the shortest quarter of the lengths, minus the longest"),
+}
+PARAMETERS = {"parameters": Column("weights of the network")}
+READ_LENGTH = {"length": BY_LENGTH["length"]} | GROUP
+POSITION = {
+    "position": Column("position of the word in the sentence, from 0"),
+    "bits": Column("information on the word that a linear probe reads off the vector", "bits"),
+}
+READ = {
+    "first": Column("information on the first word that a probe reads off the vector", "bits"),
+    "last": Column("the same on the last word", "bits"),
+    "middle": Column("the same on a word between, first and last quarter left out", "bits"),
+    "together": Column("the same on all words", "bits"),
+    "first_over_middle": Column("first minus middle", "bits"),
+    "last_over_middle": Column("last minus middle", "bits"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``wider``: capacity of the widest minus the narrowest; ``attention_gains``: exact match of the widest
+    with attention, on the longest quarter, minus that of ``initial``. ``read``: what a probe reads off the
+    widest vector of the longest sentences; ``more``: that minus what half the samples find;
+    ``decoder_over_probe``: what reaches the decoder minus that."""
+    judged, probed, halved = _plan(config)
+    numbers = NETWORK_NUMBERS | PARAMETERS
+    networks = plan_frame(judged, store, GROUP, records=_numbers, columns=numbers)
+    lengths = plan_frame(
+        judged, store, GROUP, records=_by_length, columns=BY_LENGTH, row="a length of a network"
     )
-    return values, {
-        "lengths": rows_of(lengths, "link", "width", "length", "quantity"),
-        "probe": rows_of(bits, "length", "link", "width", "position"),
+    places = plan_frame(probed, store, READ_LENGTH, records=_by_position, columns=POSITION, row="a position")
+    read = plan_frame(probed, store, READ_LENGTH, records=_read, columns=READ, row="a probe of a network")
+    halved_read = plan_frame(halved, store, GROUP, records=_read, columns=READ, row="a probe of a network")
+
+    longest = max(config.probed)
+    widest = networks.query("width == @wide", wide=max(config.width))
+    narrowest = networks.query("width == @narrow", narrow=min(config.width))
+    whole = read.query("length == @longest and width == @wide", longest=longest, wide=max(config.width))
+    at_longest = lengths.query("length == @longest", longest=longest)
+    decoded = at_longest.select(*GROUP, "seed", "bits").rename(bits="together")
+    attention, initial = (widest.query("link == @link", link=link) for link in ("attention", "initial"))
+    by_position = summarise(places, [*READ_LENGTH, "position"], ["bits"])
+    of_link = {"on": ["link", "seed"]}
+    return {
+        "lengths": summarise(lengths, [*GROUP, "length"], QUANTITIES),
+        "probe": by_position.select(*READ_LENGTH, "position", *INTERVAL),
+        "networks": networks,
+        "estimates": summarise(networks, list(GROUP), NETWORK_NUMBERS),
+        "wider": summarise(differences(widest, narrowest, ["capacity"], **of_link), ["link"], ["capacity"]),
+        "attention_gains": summarise(
+            differences(attention, initial, ["longest.exact_match"]), ["link"], ["longest.exact_match"]
+        ),
+        "read": summarise(whole, ["link"], READ),
+        "more": summarise(differences(whole, halved_read, ["together"], **of_link), ["link"], ["together"]),
+        "decoder_over_probe": summarise(
+            differences(decoded, whole, ["together"], on=["link", "width", "seed"]), ["link"], ["together"]
+        ),
     }
 
 
-def summary(points: list[Point]) -> dict:
-    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length."""
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    wide, narrow = max(config.width), min(config.width)
+    of_networks = {name: tables[name] for name in ("networks", "estimates")}
+    of_widest = {name: table.query("width == @wide", wide=wide) for name, table in of_networks.items()}
+    undefined = {"attention_gains": interval_of(), "wider": {}, "read": {}}
+    if wide > narrow:
+        undefined |= {f"wider.{link}": interval_of() for link in config.link}
+    for link, name in product(tables["read"].frame["link"].unique(), ("more", "decoder_over_probe")):
+        undefined[f"read.{link}.{name}"] = interval_of()
+    return view(
+        _keyed_networks(of_networks, "{link}.width_{width}"),
+        _keyed_networks(of_widest, "widest.{link}"),
+        undefined,
+        keyed(tables["attention_gains"], "attention_gains"),
+        keyed(tables["wider"], "wider.{link}") if wide > narrow else {},
+        keyed(tables["read"], "read.{link}.{quantity}"),
+        keyed(tables["more"], "read.{link}.more"),
+        keyed(tables["decoder_over_probe"], "read.{link}.decoder_over_probe"),
+    )
 
-    def numbers(m: dict) -> dict:
-        first, last = ({name: quarter(m, name, last=end) for name in QUANTITIES} for end in (False, True))
-        falls = first["token_accuracy"] - last["token_accuracy"]
-        ends = {"shortest": first, "longest": last}
-        return ends | {"capacity": capacity(m), "slope": slope(m), "falls": falls}
 
-    of_each = {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]}
-    return each_over_seeds(points, numbers) | {"of_each": of_each, "parameters": points[0][1]["parameters"]}
+def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
+    """Return estimates of each link and width, and some numbers of each network in the order of seeds."""
+    networks = tables["networks"]
+    of_each: dict[str, list] = {}
+    for row, name in product(networks.records(), ("capacity", "slope")):
+        of_each.setdefault(f"{key.format(**row)}.of_each.{name}", []).append(row[name])
+    first = networks.with_rows(networks.frame.drop_duplicates(list(GROUP)))
+    parameters = keyed(first, key + ".{column}", PARAMETERS)
+    return keyed(tables["estimates"], key + ".{quantity}") | parameters | of_each
+
+
+def _numbers(m: dict) -> dict:
+    first, last = ({name: quarter(m, name, last=end) for name in QUANTITIES} for end in (False, True))
+    falls = first["token_accuracy"] - last["token_accuracy"]
+    found = {"shortest": first, "longest": last, "capacity": capacity(m), "slope": slope(m), "falls": falls}
+    return found | {"parameters": m["parameters"]}
+
+
+def _by_length(m: dict) -> list[dict]:
+    return [
+        {"length": length} | {name: m[name][place] for name in QUANTITIES}
+        for place, length in enumerate(m["lengths"])
+    ]
+
+
+def _by_position(m: dict) -> list[dict]:
+    return [{"position": position, "bits": bits} for position, bits in enumerate(m["bits"])]
+
+
+def _read(m: dict) -> dict:
+    bits, part = m["bits"], len(m["bits"]) // 4
+    first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
+    found = {"first": first, "last": last, "middle": between, "together": float(sum(bits))}
+    return found | {"first_over_middle": first - between, "last_over_middle": last - between}
 
 
 def quarter(measured: dict, name: str, *, last: bool = True) -> float:
@@ -129,23 +222,3 @@ def slope(measured: dict) -> float | None:
     if len(lengths) < 2 or min(bits) <= 0:
         return None
     return float(np.polyfit(np.log(lengths), np.log(bits), 1)[0])
-
-
-def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> dict:
-    """``more``: less what half the samples find; ``decoder_over_probe``: what reaches the decoder less it."""
-
-    def together(measured: dict) -> float | None:
-        if "lengths" not in measured:
-            return float(sum(measured["bits"]))
-        return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
-
-    def words(m: dict) -> dict:
-        bits, part = m["bits"], len(m["bits"]) // 4
-        first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
-        found = {"first": first, "last": last, "middle": between, "together": together(m)}
-        return found | {"first_over_middle": first - between, "last_over_middle": last - between}
-
-    return each_over_seeds(probed, words) | {
-        "more": paired(probed, halved, together),
-        "decoder_over_probe": paired(judged, probed, together),
-    }

@@ -1,7 +1,8 @@
 """Path length: how far a gradient gets back into the source, with one vector and with attention."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
-from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -11,14 +12,16 @@ from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, collate
 from companion.results.config import Field, OneOf, Positive
+from companion.results.frames import Table, joined, keyed, view
 from companion.runs import registry
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.shared.intervals import paired
-from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
+from notebooks.shared.intervals import interval_of
+from notebooks.shared.plan import Plan, Points, answered, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import load_task
-from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 _BATCH = 64
@@ -101,29 +104,84 @@ def _plan(config: Config) -> tuple[Plan]:
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+GROUP = {
+    "kind": Column("what the decoder gets of the source, and whether the source is read backwards"),
+    "cell": Column("recurrent cell"),
+}
+STAGE = {"stage": Column("before or after training: untrained, trained")}
+BY_STAGE = [*GROUP, *STAGE]
+NUMBERS = {
+    "decay": Column("slope of the norm's logarithm over distance", "decades a step"),
+    "aligned": Column("part of a target word's norms that is at the source word of the same place"),
+    "apart": Column("mean norm at the distance reached most, above that reached least", "decades"),
+    "first_over_last": Column("norm between first words, above that between last words", "decades"),
+}
+DISTANCE = {
+    "distance": Column("recurrent steps between two words, through the encoder's last state", "steps"),
+    "log_norm": Column("mean norm of the gradient at this distance", "decades"),
+}
+ENTRY = {
+    "target": Column("place of the target word, from 1"),
+    "source": Column("place of the source word, from 1"),
+    "norm": share("mean norm of the gradient, over the largest of its matrix"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
     """A distance is the number of recurrent steps between two words if everything goes through the encoder's
     last state, for networks with attention as well: it is what they need not go."""
-    points = answered(*_plan(config), store)
-    of_each = {
-        group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
-        for group, own in points.items()
+    (plan,) = _plan(config)
+    networks = _of_network(plan, store, _numbers, STAGE | NUMBERS, "a network at a stage of training")
+    distances = _of_network(plan, store, _by_distance, STAGE | DISTANCE, "a distance in a network")
+    by_distance = summarise(distances, [*BY_STAGE, "distance"], ["log_norm"])
+    first_cell = networks.query("cell == @cell", cell=config.cell[0])
+    attention, one_vector = (
+        first_cell.query("kind == @kind", kind=kind) for kind in ("attention", "one_vector")
+    )
+    flatter = differences(attention, one_vector, ["decay"], on=["stage", "seed"])
+    return {
+        "matrices": _matrices(answered(plan, store)),
+        "decay": by_distance.select(*BY_STAGE, "distance", *INTERVAL),
+        "networks": networks,
+        "estimates": summarise(networks, BY_STAGE, NUMBERS),
+        "flatter": summarise(flatter, ["stage"], ["decay"]),
     }
-    values = summarised(of_each, itemgetter("numbers"))
-    for own in values.values():
-        own["main"] = own[next(iter(own))]
-    means = {(*g, s): np.mean([m[s] for _, m in own], axis=0) for g, own in points.items() for s in STAGES}
-    attention, one_vector = (of_each.get((kind, config.cell[0]), []) for kind in ("attention", "one_vector"))
-    flatter = {s: paired(attention, one_vector, lambda m, s=s: m["numbers"][s]["decay"]) for s in STAGES}
-    return values | {"flatter": flatter}, {
-        "matrices": [
-            {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}
-            | {"norm": float(mean[s, t] / mean.max())}
-            for (kind, cell, stage), mean in means.items()
-            for s, t in np.ndindex(mean.shape)
-        ],
-        "decay": rows_of(summarised(of_each, itemgetter("distances")), "kind", "cell", "stage", "distance"),
-    }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """``main``: numbers of the first cell. ``flatter``: decay with attention minus that with one vector."""
+    main = tables["estimates"].query("cell == @cell", cell=config.cell[0])
+    return view(
+        {f"flatter.{stage}": interval_of() for stage in STAGES},
+        keyed(tables["flatter"], "flatter.{stage}"),
+        keyed(tables["estimates"], "{kind}.{cell}.{stage}.{quantity}"),
+        keyed(main, "{kind}.main.{stage}.{quantity}"),
+    )
+
+
+def _of_network(plan: Plan, store: Store, records: Callable, columns: Columns, row: str) -> Table:
+    """Return records of all networks, which depend on whether a kind reads its source backwards."""
+    how = {"columns": columns, "row": row}
+    tables = [plan_frame({}, store, GROUP, **how)]
+    for group, of_group in plan.items():
+        _, reverse = KINDS[group[0]]
+        tables.append(
+            plan_frame({group: of_group}, store, GROUP, records=partial(records, reverse=reverse), **how)
+        )
+    return joined(tables)
+
+
+def _matrices(points: Points) -> Table:
+    rows = []
+    for (kind, cell), networks in points.items():
+        for stage in STAGES:
+            mean = np.mean([measured[stage] for _, measured in networks], axis=0)
+            named = {"kind": kind, "cell": cell, "stage": stage}
+            for s, t in np.ndindex(mean.shape):
+                rows.append(
+                    named | {"target": s + 1, "source": t + 1, "norm": float(mean[s, t] / mean.max())}
+                )
+    return Table.of(rows, GROUP | STAGE | ENTRY, "a pair of places, in the mean over networks")
 
 
 def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -139,20 +197,28 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     return float(np.polyfit(*_pairs(matrix, reverse=reverse), 1)[0])
 
 
-def _of_network(measured: dict, *, reverse: bool) -> dict[str, dict[str, dict]]:
-    """``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place;
-    ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last``, of the
-    pairs of first and last words.
-    """
-    found: dict = {"numbers": {}, "distances": {}}
+def _numbers(measured: dict, *, reverse: bool) -> list[dict]:
+    rows = []
+    for stage in STAGES:
+        means = [row["log_norm"] for row in _by_distance(measured, reverse=reverse) if row["stage"] == stage]
+        _, norms = _pairs(measured[stage], reverse=reverse)
+        rows.append(
+            {
+                "stage": stage,
+                "decay": decay(measured[stage], reverse=reverse),
+                "aligned": measured[f"aligned_{stage}"],
+                "apart": max(means) - min(means),
+                "first_over_last": float(norms[0] - norms[-1]),
+            }
+        )
+    return rows
+
+
+def _by_distance(measured: dict, *, reverse: bool) -> list[dict]:
+    rows = []
     for stage in STAGES:
         distances, norms = _pairs(measured[stage], reverse=reverse)
-        means = {int(d): float(norms[distances == d].mean()) for d in np.unique(distances)}
-        found["distances"][stage] = means
-        found["numbers"][stage] = {
-            "decay": decay(measured[stage], reverse=reverse),
-            "aligned": measured[f"aligned_{stage}"],
-            "apart": max(means.values()) - min(means.values()),
-            "first_over_last": float(norms[0] - norms[-1]),
-        }
-    return found
+        for distance in np.unique(distances):
+            mean = float(norms[distances == distance].mean())
+            rows.append({"stage": stage, "distance": int(distance), "log_norm": mean})
+    return rows

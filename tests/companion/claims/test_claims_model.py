@@ -9,7 +9,7 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.claims.model import Reference, Rule, load_claims, load_papers, read_tables
-from companion.claims.verdicts import Tolerance, Trend, judge_values
+from companion.claims.verdicts import Region, judge_values
 from companion.results.result import Result
 from tests.attnlib.refusals import assert_refused, flip
 from tests.companion.claims.claims_builders import READINGS, SOUND, claim, write_paper
@@ -31,7 +31,7 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     claim, *unjudged = load_claims(write(tmp_path, CLAIM | {"says": "Some\n  thing. "}, *others))
     assert (claim.id, claim.paper, claim.says, claim.kind) == ("a-claim", "p", "Some thing.", "statement")
     assert (claim.keys, claim.profiles) == (("spearman",), ("quick", "paper"))
-    assert claim.judge == Trend(direction="positive")
+    assert claim.judge == Region(above=0)
     reasons = [(other.judged_by({}).reason, bool(other.cannot_be_run), other.kind) for other in unjudged]
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
@@ -68,7 +68,7 @@ def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
     (read,) = load_claims(write(tmp_path, CLAIM | effects | {"presupposes": "learned"}, **NAMED))
     assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
     assert read.judged_as == "above 0.05, above 0.3"
-    assert read.presupposes[0].threshold == 0.95
+    assert read.presupposes[0].at_least == 0.95
     for learned, verdict in ((0.96, "reproduced"), (0.94, "cannot be judged")):
         assert read.judged_by({"a": 0.06, "b": 0.31, "accuracy": learned}).verdict == verdict
     assert read.judged_by({"a": 0.06, "b": 0.29, "accuracy": 1}).verdict == "not reproduced"
@@ -127,12 +127,12 @@ def test_references_into_the_tables(tmp_path):
 @pytest.mark.parametrize(("unrelated", "allowed"), GIVEN["unrelated"])
 def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_unrelated(tmp_path, unrelated, allowed):
     (claim,) = ruled(tmp_path, RULE | {"unrelated": unrelated})
-    assert claim.judge == Tolerance(absolute=allowed, published=84)
+    assert claim.judge == Region(within=allowed, published=84)
 
 
 def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
     claim, other = ruled(tmp_path, RULE | READINGS | {"unrelated": {"ours": "majority"}})
-    assert claim.judge == Tolerance(absolute=5, published=84, unrelated="sst.validation.majority")
+    assert claim.judge == Region(within=5, published=84, unrelated="sst.validation.majority")
     assert other.judge.unrelated == "sst_as_text.validation.majority"
     decided = {50: "reproduced", 80: "not reproduced", 90: "not reproduced", None: "cannot be judged"}
     for majority, verdict in decided.items():

@@ -5,13 +5,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 from scipy import stats
 
 from companion.claims import verdicts
 from companion.claims.estimates import Estimate, difference, look_up
-from companion.claims.model import AnyJudge
-from companion.claims.verdicts import Order, Tolerance, Verdict, judge_values, p_value
+from companion.claims.verdicts import Region, Verdict, judge_values, p_value
 from tests.tables import beside
 
 YES, OPEN, NO = Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED
@@ -20,17 +18,17 @@ GIVEN = beside(__file__, "verdicts")
 VALUES = GIVEN["estimates"]
 
 
-def limit(relation, threshold):
-    return verdicts.Inequality(relation=relation, threshold=threshold)
+def within(distance, published):
+    return Region(within=distance, published=published)
 
 
-def within(absolute, published):
-    return Tolerance(absolute=absolute, published=published)
+def contrast(how):
+    return Region(above=0, contrast=how)
 
 
 @pytest.mark.parametrize("row", GIVEN["statements"], ids=str)
 def test_one_estimate_against_one_statement(row):
-    judge = TypeAdapter(AnyJudge).validate_python(row["judge"])
+    judge = Region(**row["judge"])
     judge = judge.beyond(row["beyond"]) if "beyond" in row else judge
     expected = {(*own,): verdict for verdict in (YES, OPEN, NO) for own in row.get(verdict, ())}
     assert {own: verdicts.weigh(judge, Estimate(*own)) for own in expected} == expected != {}
@@ -41,7 +39,7 @@ def test_one_estimate_against_one_statement(row):
 @pytest.mark.parametrize(("parts", "verdict", "reason"), GIVEN["several_keys"])
 def test_a_claim_with_several_keys_claims_all_of_them(parts, verdict, reason):
     values = dict(zip((YES, OPEN, NO), (VALUES[key] for key in "abc"), strict=True)) | {CANNOT: None}
-    judgement = judge_values(limit(">", 3), values, parts)
+    judgement = judge_values(Region(above=3), values, parts)
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
     assert judgement.parts.items() >= {part: part for part in parts if part != CANNOT}.items()
 
@@ -53,51 +51,51 @@ LEARNED = verdicts.Presupposition(**GIVEN["presupposed"]["learned"])
 def test_what_networks_have_not_learned_cannot_be_judged(keys, verdict, reason):
     """The mean decides: of 0.96, with an interval that begins at 0.9, the networks have learned it."""
     values = GIVEN["presupposed"]["values"]
-    judgement = judge_values(limit(">", 5), values, keys, presupposes=[LEARNED])
+    judgement = judge_values(Region(above=5), values, keys, presupposes=[LEARNED])
     assert judgement.verdict == verdict
     assert reason in judgement.reason
     if verdict == YES and "scan" in keys[0]:
         assert judgement.presupposed["scan.AED.accuracy"].value == 0.96
 
 
-def test_both_keys_of_an_order_presuppose_and_each_key_has_its_smallest_effect():
+def test_both_keys_of_a_contrast_presuppose_and_each_key_has_its_smallest_effect():
     values = {"one": {"AED": {"x": 9, "accuracy": 1.0}, "AO": {"x": 5, "accuracy": 0.5}}}
     keys = ["one.AED.x", "one.AO.x"]
-    assert judge_values(Order(), values, keys, effects=[3]).verdict is YES
-    assert judge_values(Order(), values, keys, effects=[4]).verdict is NO
+    assert judge_values(contrast("dependent"), values, keys, effects=[3]).verdict is YES
+    assert judge_values(contrast("dependent"), values, keys, effects=[4]).verdict is NO
     for turned in (keys, keys[::-1]):
-        assert judge_values(Order(), values, turned, presupposes=[LEARNED]).verdict is CANNOT
-    rises = verdicts.Trend(direction="positive")
+        assert judge_values(contrast("dependent"), values, turned, presupposes=[LEARNED]).verdict is CANNOT
+    rises = Region(above=0)
     for effects, verdict in (([8, 4], YES), ([8, 5], NO), ([9, 4], NO)):
         assert judge_values(rises, values, keys, effects=effects).verdict is verdict
 
 
 def test_p_inverts_the_interval_at_the_nearest_edge():
-    assert p_value(limit(">", 5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # the lower half is 2
-    assert p_value(limit("<", 5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # against it just as much
-    far = p_value(limit(">", 9), Estimate(7, 5, 8))
+    assert p_value(Region(above=5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # the lower half is 2
+    assert p_value(Region(below=5), Estimate(7, 5, 8)) == pytest.approx(0.05)  # against it just as much
+    far = p_value(Region(above=9), Estimate(7, 5, 8))
     assert far == pytest.approx(0.0001, rel=0.2)  # 3.92 errors of 1/1.96
     assert p_value(within(2, 53), Estimate(54, 53, 55)) == pytest.approx(0.05)
     assert p_value(within(2, 53), Estimate(50, 40, 51)) == pytest.approx(0.05)
     for none in (Estimate(7), Estimate(7, 7, 7), Estimate(float("nan"), 1, 2)):
-        assert p_value(limit(">", 5), none) is None
+        assert p_value(Region(above=5), none) is None
 
 
 @pytest.mark.parametrize("numbers", [(0.3, 0.5, 0.55), (0.2, 0.4, 0.5, 0.9, 0.4, 0.6)])
 def test_p_of_few_runs_is_that_of_students_test(numbers):
     test = stats.ttest_1samp(numbers, 0.9)
     interval = Estimate(sum(numbers) / len(numbers), *test.confidence_interval(0.95), n=len(numbers))
-    assert p_value(limit("<", 0.9), interval) == pytest.approx(test.pvalue)
+    assert p_value(Region(below=0.9), interval) == pytest.approx(test.pvalue)
 
 
 def test_a_refutation_needs_one_part_and_pays_for_the_choice():
     def p(*keys):
-        return judge_values(limit(">", 3), VALUES, keys).p
+        return judge_values(Region(above=3), VALUES, keys).p
 
     assert p("b") == pytest.approx(0.05)
     assert p("a", "b") == p("b")  # the weakest of all
     assert p("b", "c") == pytest.approx(2 * p("c"))
-    assert judge_values(limit(">", 3), VALUES | {"none": None}, ["a", "none"]).p is None
+    assert judge_values(Region(above=3), VALUES | {"none": None}, ["a", "none"]).p is None
     assert verdicts.p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
@@ -129,9 +127,9 @@ def test_p_of_what_can_be_so_is_that_of_the_part_that_shows_it_and_pays_for_the_
 def test_a_bound_from_below_has_no_upper_end():
     bound = look_up({"x": {"value": 3, "low": 2, "high": None, "n": 3, "at_least": True}}, "x")
     assert (bound.ends, str(bound)) == ((2, math.inf), "at least 2.000, n = 3")
-    assert verdicts.weigh(limit(">", 1), bound) is YES
-    assert verdicts.weigh(limit("<", 9), bound) is OPEN  # the truth may be anywhere above
-    assert p_value(limit("<", 9), bound) is None
+    assert verdicts.weigh(Region(above=1), bound) is YES
+    assert verdicts.weigh(Region(below=9), bound) is OPEN  # the truth may be anywhere above
+    assert p_value(Region(below=9), bound) is None
 
 
 def test_an_interval_of_no_length_is_told_as_what_it_is():
@@ -145,37 +143,37 @@ def test_a_part_that_may_fail_by_chance_leaves_a_statement_open():
     values = {"good": interval(2, 1), "just": interval(-1, 0.9), "far": interval(-1, 0.5), "count": -1}
 
     def verdict(*keys):
-        return judge_values(limit(">", 0), values, keys).verdict
+        return judge_values(Region(above=0), values, keys).verdict
 
     assert verdict("just") is NO  # p = 0.029, which twice is more than 0.05
     assert verdict("good", "just") is OPEN
     assert verdict("good", "just", "far") is NO
     assert verdict("good", "just", "count") is NO  # a count is sure
-    nothing = judge_values(limit(">", 0), values | {"nothing": None}, ["nothing", "just"])
+    nothing = judge_values(Region(above=0), values | {"nothing": None}, ["nothing", "just"])
     assert nothing.verdict is Verdict.CANNOT_BE_JUDGED
 
 
-def test_order_takes_the_interval_of_the_difference():
+def test_a_contrast_takes_the_interval_of_the_difference():
     # a - b is 3; widest 0 to 5, independent 3 - √(1 + 4) to 3 + √(1 + 1), paired 2 to 4
-    assert judge_values(Order(), VALUES, ["a", "b"]).verdict is OPEN
-    assert judge_values(Order(independent=True), VALUES, ["a", "b"]).verdict is YES
-    paired = judge_values(Order(paired="a_minus_b"), VALUES, ["a", "b"])
+    assert judge_values(contrast("dependent"), VALUES, ["a", "b"]).verdict is OPEN
+    assert judge_values(contrast("independent"), VALUES, ["a", "b"]).verdict is YES
+    paired = judge_values(contrast("a_minus_b"), VALUES, ["a", "b"])
     assert paired.verdict is YES
     assert dict(paired.evidence) == {"a_minus_b": Estimate(3, 2, 4, 3)}
-    assert judge_values(Order(independent=True), VALUES, ["b", "a"]).verdict is NO
+    assert judge_values(contrast("independent"), VALUES, ["b", "a"]).verdict is NO
 
 
 def test_what_is_missing_is_not_run_while_models_are_not_trained():
     """A lowest accuracy of no networks is None, and has no count of them."""
     for values in ({}, {"a": None}, {"a": {"value": None, "low": None, "high": None, "n": 0}}):
-        judgement = judge_values(limit(">", 3), values, ["a"], ["toy AED: 3"])
+        judgement = judge_values(Region(above=3), values, ["a"], ["toy AED: 3"])
         assert (judgement.verdict, judgement.miswired) == (NOT_RUN, False)
         assert judgement.reason == "models not trained yet (toy AED: 3)"
-    assert judge_values(limit(">", 3), VALUES, ["a"], ["toy AED: 3"]).verdict is YES
+    assert judge_values(Region(above=3), VALUES, ["a"], ["toy AED: 3"]).verdict is YES
 
 
 def test_a_relative_tolerance_is_a_share_of_what_is_published():
-    judge = Tolerance(relative=0.5).about(-50.0)
+    judge = Region(within_fraction=0.5).about(-50.0)
     assert (judge.allowed, judge.holds(-26), judge.holds(-24)) == (25, True, False)
 
 
@@ -190,7 +188,7 @@ def test_a_number_is_found_by_its_dotted_key_and_told(key, found, told):
 
 @pytest.mark.parametrize(("key", "verdict", "reason", "miswired"), GIVEN["no_number"])
 def test_a_key_that_leads_to_no_number_says_why_and_decides_nothing(key, verdict, reason, miswired):
-    judgement = judge_values(limit(">", 0.1), RESULT, ["spearman", key])
+    judgement = judge_values(Region(above=0.1), RESULT, ["spearman", key])
     assert (judgement.verdict, judgement.miswired) == (verdict, miswired)
     assert reason in judgement.reason
 

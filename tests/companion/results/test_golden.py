@@ -17,6 +17,7 @@ from companion.runs.archive import Archive
 from tests.companion.book.book_builders import ROOT, output_of
 
 pytestmark = pytest.mark.slow
+KINDS = (".csv", ".datapackage.json")  # files beside a result: its tables, and what their columns are
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +36,11 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive, tmp_path):
     assert today.provenance["measured"] == held.provenance["measured"]
     path = replace(today, data=held.data, missing=held.missing).save(tmp_path)
     assert path.read_text(encoding="utf-8") == (RESULTS / path.name).read_text(encoding="utf-8")
-    tables, committed_tables = (
-        {table.name: table.read_bytes() for table in folder.glob(f"{name}.*.csv")}
+    beside, committed_beside = (
+        {file.name: file.read_bytes() for file in folder.glob(f"{name}.*") if file.name.endswith(KINDS)}
         for folder in (tmp_path, RESULTS)
     )
-    assert tables == committed_tables
+    assert beside == committed_beside
 
 
 @pytest.mark.parametrize("name", committed())

@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import UNK
-from companion.claims.model import load_claims
-from companion.paths import ROOT
+from companion.claims.presupposed import presuppositions
+from companion.results.frames import Table
 from companion.runs.suite import spec_of
+from notebooks.attend.translators import experiment
 from notebooks.shared import translators
 
 
@@ -49,14 +51,48 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
     assert found == ({("multi30k_en_fr", "AO")} if counts else set())
 
 
-def test_claims_presuppose_what_makes_a_translator_count():
-    claims = {each.id: each for each in load_claims(ROOT / "claims")}
-    presupposed = {each.keys[0].rpartition(".")[2]: each
-                   for each in claims["named-parts-rebuild-attention-translation"].presupposes}  # fmt: skip
-    limits = {name: (each.relation, each.threshold, each.experiment) for name, each in presupposed.items()}
-    assert limits["gain_of_twice"] == ("<=", translators.GAIN, "translators")
-    assert limits["bleu"] == (">=", translators.USEFUL, "translators")
-    assert limits["token_accuracy"] == (">=", translators.LEARNED, None)
-    for name in ("gain_of_twice", "bleu"):
-        assert {*translators.TRANSLATIONS} <= {*presupposed[name].only_for}
-        assert presupposed[name].only_for == presupposed["token_accuracy"].except_for
+def networks_of(*rows):
+    """Networks of one kind by length, learning rate, seed and loss."""
+    named = [
+        {"task": "captions", "architecture": "AO"} | dict(zip(TRAINED, row, strict=True)) for row in rows
+    ]
+    columns = experiment.NETWORK | experiment.TRAINED | translators.TRANSLATION
+    return Table(pd.DataFrame(named).reindex(columns=list(columns)), columns, "a trained network")
+
+
+TRAINED = ("length", "learning_rate", "seed", "loss")
+PLANNED = [(1.0, 0.01, 0, 2.0), (1.0, 0.01, 1, 3.0)]
+SLOW = (1.0, 0.002, 0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("longer", "gain", "n"),
+    [
+        pytest.param([(2.0, 0.01, 0, 1.5)], 0.25, 1, id="loses-a-quarter-of-its-loss"),
+        pytest.param([(2.0, 0.01, 0, 2.2)], -0.1, 1, id="over-fits"),
+        pytest.param([], None, 0, id="not-trained-for-longer"),
+    ],
+)
+def test_gain_of_training_for_twice_as_long(longer, gain, n):
+    found = experiment.estimates(networks_of(*PLANNED, SLOW, *longer))["longer_training"]
+    (row,) = found.records()
+    assert row["value"] == pytest.approx(gain)
+    assert (row["low"], row["n"]) == (None, n)
+
+
+def test_the_loss_of_a_kind_is_that_of_its_networks_trained_as_planned():
+    found = experiment.estimates(networks_of(*PLANNED, SLOW, (2.0, 0.01, 0, 1.5)))["quality"]
+    assert [row["value"] for row in found.records() if row["quantity"] == "loss"] == [2.5]
+
+
+def test_losses_at_other_learning_rates_have_the_rate_in_their_key():
+    networks = networks_of(*PLANNED, SLOW)
+    tables = {"networks": networks} | experiment.estimates(networks)
+    found = experiment.values(experiment.PROFILES["tiny"], tables)
+    assert found["by_task"]["captions"]["AO"]["loss_at_rate"] == {"0p002": 4.0}
+
+
+def test_every_translator_is_held_to_what_makes_a_translator_count():
+    for each in presuppositions("aitken2021")["learned"]:
+        names = each.except_for or each.only_for
+        assert {*translators.TRANSLATIONS} <= {*names}

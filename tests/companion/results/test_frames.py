@@ -1,0 +1,130 @@
+"""Tables with declared columns: refused, asked of networks, and as dotted keys."""
+
+import pandas as pd
+import pytest
+
+from attnlib.errors import BadInput
+from companion.results.frames import Table, frame, keyed, view
+from companion.runs.columns import INTERVAL, Column, share
+from companion.runs.measure import Measurement, measure
+from companion.runs.suite import spec_of
+from tests.notebooks.figure_builders import Given
+
+SPECS = [spec_of("one_to_one", "AO", scale="quick", seed=seed) for seed in (0, 1)]
+QUALITY = {"accuracy": share("words that are right"), "memory.first": Column("bits", "bits")}
+
+
+@measure(version=1, columns=QUALITY)
+def measure_quality(trained):
+    raise NotImplementedError
+
+
+@measure(version=1, columns={"loss": Column("loss")})
+def measure_loss(trained):
+    raise NotImplementedError
+
+
+def asked(*measures):
+    return [Measurement(spec, measure) for spec in SPECS for measure in measures]
+
+
+def test_a_column_that_is_not_declared_is_refused_by_name():
+    with pytest.raises(BadInput, match="accuracy"):
+        Table(pd.DataFrame({"accuracy": [1.0]}), {}, "a network")
+
+
+def test_a_network_is_a_row_with_nested_numbers_in_columns_with_dots():
+    store = Given(lambda spec, measure: {"accuracy": 0.5, "memory": {"first": spec.seed}, "matrix": [[1]]})
+    found = frame(asked(measure_quality), store)
+    assert list(found.frame) == ["task", "architecture", "cell", "seed", "accuracy", "memory.first"]
+    assert found.frame["memory.first"].tolist() == [0, 1]
+
+
+def test_several_measurements_of_a_network_share_its_row():
+    records = {"measure_quality": {"accuracy": 0.5, "memory": {"first": 1}}, "measure_loss": {"loss": 2.0}}
+    found = frame(asked(measure_quality, measure_loss), Given(lambda _, measure: records[measure.__name__]))
+    assert found.frame[["accuracy", "loss"]].to_numpy().tolist() == [[0.5, 2.0]] * 2
+
+
+def test_a_network_that_lacks_an_answer_has_no_row():
+    def answer(spec, measure):
+        return None if spec.seed == 0 and measure is measure_loss else {"loss": 2.0}
+
+    found = frame(asked(measure_quality, measure_loss), Given(answer))
+    assert found.frame["seed"].tolist() == [1]
+
+
+def test_where_nothing_is_measured_a_table_has_its_columns_and_no_rows():
+    found = frame(asked(measure_loss), Given(lambda *_: None))
+    assert (len(found.frame), list(found.frame)[-1]) == (0, "loss")
+
+
+def test_records_have_plain_numbers_and_none_for_what_is_missing():
+    table = pd.DataFrame({"n": [3], "low": [float("nan")], "flag": [True]})
+    (record,) = Table(table, dict.fromkeys(table, Column("any")), "a row").records()
+    assert record == {"n": 3, "low": None, "flag": True}
+    assert {type(value) for value in record.values()} == {int, type(None), bool}
+
+
+def estimates(**columns):
+    table = pd.DataFrame(columns)
+    return Table(table, dict.fromkeys(table, Column("any")), "an estimate")
+
+
+def test_an_interval_is_at_the_key_of_its_row():
+    table = estimates(task=["scan"], quantity=["memory.first"], value=[1.0], low=[0.5], high=[1.5], n=[3])
+    interval = dict(zip(INTERVAL, (1.0, 0.5, 1.5, 3), strict=True))
+    assert view(keyed(table, "{task}.{quantity}")) == {"scan": {"memory": {"first": interval}}}
+
+
+def test_numbers_of_columns_are_at_the_key_of_row_and_column():
+    table = estimates(task=["scan", "copy"], cells=[3, 4])
+    assert view(keyed(table, "{task}.{column}", ["cells"])) == {"scan": {"cells": 3}, "copy": {"cells": 4}}
+
+
+def test_a_branch_of_which_nothing_is_known_is_empty():
+    assert view({"scan.rates": {}}, {"scan.loss": 1.0}) == {"scan": {"rates": {}, "loss": 1.0}}
+
+
+def test_a_renamed_column_keeps_what_is_declared_of_it():
+    table = frame(asked(measure_quality), Given(lambda *_: {"accuracy": 0.5})).rename(accuracy="right")
+    assert table.columns["right"] is QUALITY["accuracy"]
+    assert table.frame["right"].tolist() == [0.5, 0.5]
+
+
+def test_a_measurement_may_be_several_records():
+    def by_place(record):
+        return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]
+
+    columns = {"place": Column("place"), "bits": Column("bits")}
+    found = frame(asked(measure_loss), Given(lambda *_: {"bits": [2, 3]}), records=by_place, columns=columns)
+    assert found.frame[["seed", "place", "bits"]].to_numpy().tolist() == [
+        [0, 0, 2],
+        [0, 1, 3],
+        [1, 0, 2],
+        [1, 1, 3],
+    ]
+
+
+def test_a_schema_has_meaning_unit_range_and_type():
+    table = pd.DataFrame({"bleu": [30.5], "kind": ["AO"]})
+    columns = {
+        "bleu": Column("BLEU", "points", 0, 100),
+        "kind": Column("kind", categories={"AO": "attention"}),
+    }
+    fields = {
+        field.pop("name"): field for field in Table(table, columns, "a row").schema()["schema"]["fields"]
+    }
+    assert fields == {
+        "bleu": {
+            "type": "number",
+            "description": "BLEU",
+            "unit": "points",
+            "constraints": {"minimum": 0, "maximum": 100},
+        },
+        "kind": {
+            "type": "string",
+            "description": "kind",
+            "categories": [{"value": "AO", "label": "attention"}],
+        },
+    }

@@ -1,0 +1,62 @@
+"""Estimates over networks: means with Student's interval, cut where a column's numbers end."""
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from attnlib.errors import BadInput
+from companion.results.frames import Table
+from companion.runs.columns import Column, share
+from notebooks.shared.summaries import summarise
+
+COLUMNS = {
+    "task": Column("task"),
+    "seed": Column("seed"),
+    "accuracy": share("right words"),
+    "loss": Column("loss"),
+}
+
+
+def networks(**columns):
+    return Table(pd.DataFrame(columns), COLUMNS, "a network")
+
+
+def test_the_interval_of_a_group_is_students():
+    losses = [1.0, 2.0, 4.0]
+    (row,) = summarise(networks(task=["a"] * 3, seed=[0, 1, 2], loss=losses), ["task"], ["loss"]).records()
+    low, high = stats.t.interval(0.95, 2, loc=7 / 3, scale=stats.sem(losses))
+    assert (row["value"], row["low"], row["high"], row["n"]) == pytest.approx((7 / 3, low, high, 3))
+
+
+def test_an_interval_ends_where_the_numbers_of_its_column_end():
+    table = networks(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, 1.0], loss=[0.8, 1.0])
+    bounded, unbounded = summarise(table, ["task"], ["accuracy", "loss"]).records()
+    assert (bounded["low"], bounded["high"]) == (0.0, 1.0)
+    assert unbounded["low"] < 0 < 1 < unbounded["high"]
+
+
+def test_a_renamed_column_keeps_its_interval():
+    table = networks(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, 1.0])
+    renamed = Table(
+        table.frame.rename(columns={"accuracy": "right"}), COLUMNS | {"right": COLUMNS["accuracy"]}, ""
+    )
+    before = summarise(table, ["task"], ["accuracy"]).frame.drop(columns="quantity")
+    after = summarise(renamed, ["task"], ["right"]).frame.drop(columns="quantity")
+    pd.testing.assert_frame_equal(before, after)
+
+
+def test_a_network_without_the_number_is_left_out():
+    table = networks(task=["a"] * 3, seed=[0, 1, 2], loss=[1.0, None, 3.0])
+    (row,) = summarise(table, ["task"], ["loss"]).records()
+    assert (row["value"], row["n"]) == (2.0, 2)
+
+
+def test_rows_of_one_unit_are_refused_as_not_independent():
+    table = networks(task=["a"] * 2, seed=[0, 0], loss=[1.0, 2.0])
+    with pytest.raises(BadInput, match="seed"):
+        summarise(table, ["task"], ["loss"])
+
+
+def test_groups_are_in_the_order_of_their_first_network():
+    table = networks(task=["b", "a"], seed=[0, 0], loss=[1.0, 2.0])
+    assert [row["task"] for row in summarise(table, ["task"], ["loss"]).records()] == ["b", "a"]
