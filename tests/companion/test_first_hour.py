@@ -226,7 +226,7 @@ def test_verify_explains_its_headings(project):
 
 
 def test_verify_says_why_a_claim_cannot_be_judged(project):
-    presupposes = {"keys": ["accuracy"], "threshold": 0.95, "says": "the networks have learned"}
+    presupposes = {"keys": ["accuracy"], "at_least": 0.95, "says": "the networks have learned"}
     write_paper(
         project.root / "claims",
         claim("a-claim", experiment="readout", keys=["share"], presupposes=presupposes),

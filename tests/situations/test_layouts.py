@@ -93,7 +93,7 @@ def adapter_of(layout, place):
 def test_scores_are_those_of_the_model(layout, place):
     """They are compared with the attention that the model's own function makes, in every trace."""
     trace = adapter_of(layout, place).trace(BATCH)
-    assert trace.attentions[0].attention is not None
+    assert trace.attentions[0].weights is not None
     assert trace.attentions[0].scores.shape == (2, HEADS, 3, 4)
 
 

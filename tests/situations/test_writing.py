@@ -109,7 +109,7 @@ def test_attention_is_that_of_the_beam_that_won():
         weights = of_layers[-1][beams, :, 0]  # (batch, heads, source)
         for sample in range(3):
             if trace.target_mask[sample, step] and trace.source_mask[sample].all():
-                torch.testing.assert_close(last_layer.attention[sample, :, step], weights[sample])
+                torch.testing.assert_close(last_layer.weights[sample, :, step], weights[sample])
 
 
 SAMPLING = {"do_sample": True, "temperature": 2.0, "seed": 3}

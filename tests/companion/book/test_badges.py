@@ -18,19 +18,15 @@ GAINS = {
     "says": "It gains <much>.",
     "experiment": "source_reversal",
     "keys": ["gain"],
-    "judge": {"kind": "inequality", "relation": ">", "threshold": 0},
+    "judge": {"above": 0},
+    "smallest_effect": {"value": 0.01, "because": "less would not be seen"},
     "profiles": ["paper"],
 }
 CLAIMS = (
     GAINS,
     GAINS | {"id": "inferred", "inferred_from": "a sentence of the paper"},
     GAINS | {"id": "ours", "kind": "reading"},
-    GAINS
-    | {
-        "id": "falsifier",
-        "kind": "falsifier",
-        "judge": {"kind": "inequality", "relation": "<", "threshold": 0},
-    },
+    GAINS | {"id": "falsifier", "kind": "falsifier", "judge": {"below": 0}},
 )
 MOST_BADGES = 3  # of a page, in running text
 NEGATION = re.compile(

@@ -19,6 +19,10 @@ NAMES = sorted(DRAWINGS)
 SVG = "{http://www.w3.org/2000/svg}"
 STYLE = (ROOT / "book" / "_static" / "attnlib.css").read_text(encoding="utf-8")
 GROUNDS = {"light": "#ffffff", "dark": "#121212"}  # of the theme's pages
+SELECTORS = {
+    "light": r'html:not\(\[data-theme="dark"\]\)',
+    "dark": r'html\[data-theme="dark"\]',
+}  # of their colours
 INKS = {"light": ("#222832", "#48566b"), "dark": ("#ced6dd", "#9ca4af")}  # its text, its muted text
 LEAST_CONTRAST = 4.5  # WCAG AA, for letters of any size
 
@@ -41,8 +45,7 @@ def extent(words: Words) -> tuple[float, float, float, float]:
 def variable(name: str, theme: str) -> str:
     """The value of a variable of the style sheet."""
     everywhere, of_theme = (
-        re.search(rf"{block} \{{(.*?)\n\}}", STYLE, re.DOTALL)
-        for block in (":root", rf'html\[data-theme="{theme}"\]')
+        re.search(rf"{block} \{{(.*?)\n\}}", STYLE, re.DOTALL) for block in (":root", SELECTORS[theme])
     )
     value = re.search(rf"{name}: (#\w+)", of_theme[1]) or re.search(rf"{name}: (#\w+)", everywhere[1])
     return value[1]
