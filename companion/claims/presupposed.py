@@ -18,11 +18,22 @@ from companion.paths import ROOT
 
 @cache
 def presuppositions(paper: str) -> dict[str, tuple[Presupposition, ...]]:
-    """Return what the claims of a file presuppose, by name."""
+    """Return what the claims of a file presuppose, by name.
+
+    The experiment whose result has the numbers is left out: a figure has them at hand, and its code may be in
+    a checkout without that experiment.
+    """
     path = ROOT / "claims" / f"{paper}.yaml"
     content = yaml.load(path.read_text(encoding="utf-8"), SafeLoader)
-    named = {name: content[name] for name in ("paper", "title", "presuppositions")}
-    return PaperFields.read(path.name, named | {"claims": []}).presuppositions
+    presupposed = {name: _limits(given) for name, given in content["presuppositions"].items()}
+    alone = {"paper": content["paper"], "title": content["title"], "claims": []}
+    return PaperFields.read(path.name, alone | {"presuppositions": presupposed}).presuppositions
+
+
+def _limits(given: dict | list[dict]) -> list[dict]:
+    """Return what is written under a name, one or a list, without the experiment of each."""
+    entries = given if isinstance(given, list) else [given]
+    return [{field: value for field, value in entry.items() if field != "experiment"} for entry in entries]
 
 
 def holds(name: str, *, paper: str = "aitken2021", **numbers: float) -> bool:

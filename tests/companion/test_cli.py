@@ -57,7 +57,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     copied(project.root, "Snakefile", "profiles/default", "notebooks/attend/alignment_breakdown")
     root = project.root.rename(tmp_path / "ordnér-日本")
     write_paper(root / "claims", claim("a-claim", experiment="alignment_breakdown"))
-    lines = "".join(f"a{number} b\n" for number in range(40))
+    lines = "".join(f"a{number % 7} b{number // 7}\n" for number in range(40))
     put(root, dict.fromkeys(names[:2], lines))
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]

@@ -42,7 +42,16 @@ def copied(folder: Path, *names: str | Path) -> Path:
 def checkout_of_two(folder: Path, steps: int = 500) -> Path:
     """A copy of the code, with one figure, of two small networks at the paper profile."""
     figure = "notebooks/attend/temporal_share"
-    copied(folder, "attnlib", "companion", "claims", "profiles", "notebooks/shared", "Snakefile", "pyproject.toml")
+    copied(
+        folder,
+        "attnlib",
+        "companion",
+        "claims",
+        "profiles",
+        "notebooks/shared",
+        "Snakefile",
+        "pyproject.toml",
+    )
     copied(folder, figure, f"{figure}.md")
     small = f"('one_to_one',), architecture=('AED',), seeds=2, width=8, steps={steps}, fit_samples=100"
     with (folder / figure / "experiment.py").open("a") as experiment:

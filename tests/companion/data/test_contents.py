@@ -44,6 +44,11 @@ MADE = {
 ADDED = {Task: {"text": None}, WordRules: {"any_script": False}}
 
 
+def turned(gold):
+    """Gold links as (target, source), which they were when the checksums were made."""
+    return gold and [sorted((target, source) for source, target in links) for links in gold]
+
+
 def plain(value):
     if isinstance(value, np.ndarray):
         return [str(value.dtype), hashlib.sha256(value.tobytes()).hexdigest()]
@@ -52,6 +57,8 @@ def plain(value):
     if isinstance(value, frozenset):
         return sorted(value)
     values = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Task):
+        values["gold"] = turned(value.gold)
     added = ADDED.get(type(value), {}).items()
     return {name: value for name, value in values.items() if (name, value) not in added}
 
