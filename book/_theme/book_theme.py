@@ -25,6 +25,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.index_entries import split_index_msg
 
+from companion.book.leaving import install_cell
 from companion.book.project import find_root
 from companion.paths import path_of
 
@@ -257,7 +258,7 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Offer notebooks as they were executed, without outputs: their figures are files of the site."""
+    """Offer notebooks that run by themselves, without outputs: their figures are files of the site."""
     for path in [] if error else Path(app.outdir, "_sources").rglob("*.ipynb"):
         executed = find_root() / "build" / "notebooks" / path.relative_to(Path(app.outdir, "_sources"))
         if executed.is_file() and '"outputs": [\n' in path.read_text(encoding="utf-8"):
@@ -265,6 +266,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
             for cell in notebook.cells:
                 if cell.cell_type == "code":
                     cell.outputs, cell.execution_count = [], None
+            notebook.cells.insert(0, install_cell())
             nbformat.write(notebook, path)
     if base := app.config.html_baseurl:
         pages = "".join(f"<url><loc>{base}{page}.html</loc></url>" for page in sorted(app.env.all_docs))

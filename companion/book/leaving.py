@@ -1,6 +1,7 @@
 """Notebooks that leave the book: executed, with their outputs and a first cell that installs what they need.
 
-``attnlib-book.zip`` has all of them, the code that they call, and the results that they open.
+``attnlib-book.zip`` has all of them, the code that they call, and the results that they open. It lies beside
+the site and not in it, since the pictures in its notebooks are as large as the whole site.
 """
 
 import io
@@ -27,14 +28,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
 
-archive = Path("{ARCHIVE}")  # on the page where this notebook comes from, to be laid beside it
+archive = Path("{ARCHIVE}")  # from a release of the book, to be put beside this notebook
 folders = [Path("attnlib-book"), Path.cwd(), *Path.cwd().parents]
 checkout = next((folder for folder in folders if (folder / "Snakefile").is_file()), None)
 if checkout is None and archive.is_file():
     checkout = folders[0]
     ZipFile(archive).extractall(checkout)
 if checkout is None and find_spec("companion") is None:
-    raise SystemExit("Download {ARCHIVE} from the page of this notebook, and lay it beside it.")
+    raise SystemExit("Download {ARCHIVE} from a release of the book, and put it beside this notebook.")
 if checkout is not None:
     if any(find_spec(module) is None for module in ("torch", "pandas", "matplotlib", "pydantic", "sphinx")):
         subprocess.check_call([sys.executable, "-m", "pip", "install", "--quiet", f"{{checkout}}[book,text]"])
@@ -46,9 +47,13 @@ if checkout is not None:
 def leaving_notebook(executed: Path) -> bytes:
     """Return an executed notebook, its outputs kept, that runs by itself: it begins with `INSTALL`."""
     notebook = nbformat.read(executed, as_version=4)
-    install = nbformat.v4.new_code_cell(INSTALL, id="install", metadata={"tags": ["install"]})
-    notebook.cells.insert(0, install)
+    notebook.cells.insert(0, install_cell())
     return nbformat.writes(notebook).encode()
+
+
+def install_cell() -> nbformat.NotebookNode:
+    """Return the cell that a notebook outside of a checkout begins with."""
+    return nbformat.v4.new_code_cell(INSTALL, id="install", metadata={"tags": ["install"]})
 
 
 def book_archive(root: Path, notebooks: Mapping[str, bytes]) -> bytes:

@@ -30,6 +30,7 @@ from nbformat import NotebookNode
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
+from attnlib.files import atomic_path
 from companion.book import progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
@@ -315,7 +316,6 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             notebook = executed / f"{page}.ipynb"
             if notebook.is_file():
                 leaving[page] = leaving_notebook(notebook)
-                wanted[f"_files/figures/{page}/{notebook.name}"] = leaving[page]
             prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
             end = closing(page, root, judged)
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end=end, notes=notes)
@@ -324,8 +324,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
-    if leaving:
-        wanted[f"_files/{ARCHIVE}"] = book_archive(root, leaving)
+    if leaving:  # beside the site, which would be twice as large with it
+        with atomic_path(folder.parent / ARCHIVE) as path:
+            path.write_bytes(book_archive(root, leaving))
     return _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
 
 
