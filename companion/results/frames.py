@@ -17,10 +17,11 @@ from companion.results.measurements import answers, columns_of
 from companion.runs.columns import INTERVAL, NETWORK, Column, Columns
 from companion.runs.identity import Spec
 from companion.runs.measure import Measurement
-from companion.runs.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from companion.runs.store import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ Record = Mapping[str, object]  # a name, and a number, text or nested records
 
 def frame(
     measurements: Iterable[Measurement],
-    store: Store,
+    store: "Store",
     *,
     records: Callable[..., Record | Iterable[Record]] | None = None,
     columns: Columns | None = None,
@@ -161,7 +162,7 @@ def frame(
     return Table(pd.json_normalize(rows).reindex(columns=list(declared)), declared, row)
 
 
-def _answers_by_spec(measurements: Sequence[Measurement], store: Store) -> dict[Spec, list[dict]]:
+def _answers_by_spec(measurements: Sequence[Measurement], store: "Store") -> dict[Spec, list[dict]]:
     """Return what is measured of each network, without networks that lack an answer."""
     found: dict[Spec, list[dict]] = {}
     for measurement in measurements:

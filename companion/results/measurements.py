@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from random import sample
+from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from companion.runs.identity import Spec
 from companion.runs.measure import Measurement
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
 from companion.runs.suite import point
+
+if TYPE_CHECKING:  # it loads torch, which cells that only draw do without
+    from companion.runs.store import Store
 
 
 def measurements_of(
@@ -28,7 +31,7 @@ def columns_of(spec: Spec) -> dict[str, object]:
     return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
 
 
-def answers(measurements: Iterable[Measurement], store: Store) -> list[tuple[dict, dict]]:
+def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[dict, dict]]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
     the store does not train. They are asked in random order: experiments that ask the same models at the same
     time then seldom wait for each other.
