@@ -1,4 +1,4 @@
-"""Tasks made by rule: relabelled sequences, number words, the reordering family, and SCAN."""
+"""Synthetic tasks: relabelled sequences, number words, the reordering family, and SCAN."""
 
 import string
 from collections.abc import Callable, Iterator, Sequence

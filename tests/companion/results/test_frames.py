@@ -16,12 +16,12 @@ QUALITY = {"accuracy": share("words that are right"), "memory.first": Column("bi
 
 @measure(version=1, columns=QUALITY)
 def measure_quality(trained):
-    raise NotImplementedError
+    pytest.fail("its answers are given")
 
 
 @measure(version=1, columns={"loss": Column("loss")})
 def measure_loss(trained):
-    raise NotImplementedError
+    pytest.fail("its answers are given")
 
 
 def asked(*measures):
