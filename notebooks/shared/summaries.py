@@ -8,7 +8,7 @@ from operator import or_
 
 from attnlib.errors import BadInput
 from companion.results.frames import Table
-from companion.runs.columns import INTERVAL, Column
+from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
     UNBOUNDED,
     Point,
@@ -53,6 +53,36 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     columns = {name: table.columns[name] for name in by}
     columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
+    """Return what `summarise` estimates with one row for each group of networks.
+
+    Args:
+        estimates: with a row for each group and quantity.
+        columns: what the quantities are, as the summarised table declares them.
+        row: what one row is.
+
+    Returns:
+        The columns of a group; of each quantity, such as ``accuracy``, its mean ``accuracy`` and the ends
+        ``accuracy_low`` and ``accuracy_high`` of its interval; and ``n``, the number of networks, the largest
+        over the quantities where one is undefined for some networks.
+    """
+    by = [name for name in estimates.columns if name not in ("quantity", *INTERVAL)]
+    rows = []
+    for names, group in estimates.frame.groupby(by, sort=False):
+        numbers = dict(zip(by, names, strict=True))
+        for estimate in group.to_dict("records"):
+            quantity = estimate["quantity"]
+            numbers |= {quantity: estimate["value"]}
+            numbers |= {f"{quantity}_{end}": estimate[end] for end in ("low", "high")}
+        rows.append(numbers | {"n": group["n"].max()})
+    declared = {name: estimates.columns[name] for name in by}
+    for name, column in columns.items():
+        declared[name] = replace(column, meaning=f"{column.meaning}; mean over networks")
+        declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
+        declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
+    return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
 
 
 def differences(
