@@ -26,17 +26,18 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width, looked_up
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, keyed, view
+from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
 from notebooks.shared import tasks as rules
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.plan import picked, settings_of
-from notebooks.shared.suite import PlannedConfig, model_specs
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.plan import settings_of
+from notebooks.shared.suite import BY_KIND, SUITE, PlannedConfig, model_specs, suite_frame
+from notebooks.shared.summaries import summarise
 from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 _STREAM = 0x5A1B
@@ -580,7 +581,6 @@ SUMS = {  # name in the values → routes
     "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
     "context": ("decoder_residual", "encoder_context"),
 }
-FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
@@ -624,73 +624,270 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of(model_specs(config), measure_order_words, **settings)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What each kind of swapped word does to the attention; content words have no routes and patches."""
-    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
-    followed = by_kind(points, lambda group: each_over_seeds(group, _followed))
-    memory = rows_of(followed, "task", "kind", "swap", "series", "place")
-    swaps = [
-        (picked(name, ("task", "kind", "seed")) | {"swap": swap, "swap_kind": found["kind"]}, found)
-        for name, m in points
-        for swap, found in m.items()
-    ]
-    order = [(name, found) for name, found in swaps if found["kind"] != "content"]
-    tables = {
-        "routes": _rows(order, "routes", ("fork", "own")),
-        "patches": _rows(order, "patches", ("fork", "own"), "share"),
-        "predictions": _rows(swaps, "predictions", ("all", "changed"), "similarity"),
-        "memory": [row for row in memory if row["value"] is not None],
-        "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
-    }
-    return by_kind(points, _summary), tables
+NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
+SWAP_KINDS = {
+    "order": "the translation has another order",
+    "count": "some words come more often",
+    "content": "one word has another translation, at the same place",
+}
+SWAPPED = {
+    "swap": Column("which words are exchanged for one another"),
+    "swap_kind": Column("what the exchange does", categories=SWAP_KINDS),
+}
+SWAP = {
+    "pairs": Column("held-out pairs of sentences", "pairs", low=0),
+    "exact.first": share("first sentences that are translated perfectly"),
+    "exact.second": share("second sentences that are translated perfectly"),
+    "attended.first": share("forks whose largest weight is at the gold position, in the first run"),
+    "attended.second": share("the same in the second run"),
+}
+ROWS = {
+    "own": "all steps that both targets have; each run reads its own target",
+    "fork": "of these the step at which the two translations part",
+    "same": "all steps; both runs read the first sentence's target",
+    "same_fork": "of these the step at which the two translations part",
+    "all": "all steps of the first target",
+    "changed": "of these the steps whose largest weight is elsewhere in the second run",
+}
+ROW_SET = {"rows": Column("rows of attention that are compared", categories=ROWS)}
+CHANGE = {
+    "variation": share("total variation between rows of the two runs, mean over rows"),
+    "flips": share("rows whose largest weight is elsewhere in the second run"),
+    "outside": share("squared change of scores outside the column of the exchanged word, over all of it"),
+}
+ROUTED = {
+    "decoder_input": "the decoder's input components",
+    "decoder_residual": "the decoder's residuals",
+    "encoder_context": "residuals of the encoder at all other words",
+    "encoder_input": "the encoder's input components",
+    "encoder_residual": "the residual of the encoder at the exchanged word",
+}
+ROUTE = {name: Column(f"share of the scores' change that is made by {what}") for name, what in ROUTED.items()}
+SUM_OF_ROUTES = {name: Column(f"sum of {' and '.join(routes)}") for name, routes in SUMS.items()}
+PATCHES_OF = {
+    "E": "encoder states that are attended to",
+    "S": "the state that starts the decoder",
+    "W": "the words that the decoder reads",
+    "ES": "encoder states and the decoder's start",
+    "EW": "encoder states and words",
+    "SW": "the decoder's start and words",
+    "ESW": "all three, which is the second run",
+    "e_input": "input components of encoder states",
+    "e_residual": "residuals of encoder states",
+    "e_word": "the encoder state at the exchanged word",
+    "e_context": "encoder states at all other words",
+}
+PATCH_NAME = {"patch": Column("what the first run has of the second", categories=PATCHES_OF)}
+PATCH = {
+    "share": Column("how far its rows go to the second run's: 0 not at all, 1 all the way"),
+    "argmax": share("rows whose largest weight is elsewhere in the second run that have it there"),
+}
+PATCHED = {
+    patch: Column(f"how far rows go to the second run's with {what} of it")
+    for patch, what in sorted(PATCHES_OF.items())
+}
+PREDICTED = {
+    "both": "encoder and decoder effects",
+    "decoder": "mean effects on decoder states",
+    "encoder": "mean effects on encoder states",
+    "input": "the exchanged word's input component",
+    "input_alone": "the same, with its residual at zero",
+    "none": "no change",
+    "uniform": "uniform attention",
+}
+PREDICTION_NAME = {
+    "prediction": Column("what the second run's rows are predicted from", categories=PREDICTED)
+}
+PREDICTION = {
+    "similarity": share("1 minus the total variation between predicted rows and the second run's"),
+    "argmax": share("rows whose largest weight is predicted"),
+    "gain": Column("part of what no change misses that is not missed; below 0 is worse"),
+}
+SIMILARITY = {name: share(f"similarity of rows predicted from {what}") for name, what in PREDICTED.items()}
+TERM = {pair: Column(f"share of the scores' change at the fork that term {pair} makes") for pair in PAIRS}
+MEMORY_OF = {
+    "encoder_input": "input components of the encoder, by words after the exchanged one",
+    "encoder_residual": "residuals of the encoder, by words after the exchanged one",
+    "decoder": "residuals of the decoder on the same words, by step",
+}
+MEMORY = {
+    "series": Column("what the exchange changes", categories=MEMORY_OF),
+    "place": Column("words after the exchanged one, or step, from 0"),
+    "change": Column("mean norm of the change, over that of states without temporal components"),
+}
+STEP = {
+    "run": Column("first or second sentence of the pair"),
+    "position": Column("source position of the exchanged word, from 0"),
+    "source": Column("source sentence, words with spaces between"),
+    "target_position": Column("step, from 0"),
+    "predicted": Column("word that is predicted at this step"),
+    "attention": Column("weights of the source positions at this step, with spaces between"),
+}
 
 
-def _rows(swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None) -> list[dict]:
-    """A row a swap and set of rows of attention; of each number its ``score``, where it has several."""
-    return [
-        name
-        | {"rows": rows}
-        | {key: each[score] if score else each for key, each in found[what][rows].items()}
-        for name, found in swaps
-        for rows in row_sets
-    ]
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return what each kind of exchange does to attention; content words have no routes and patches."""
 
+    def table_of(records: Callable[[dict], list[dict]], columns: Columns, row: str) -> Table:
+        declared = SWAPPED | columns
+        asked = measurements(config)
+        return suite_frame(asked, store, records=records, columns=declared, names=NAMES, row=row)
 
-def _followed(m: dict) -> dict:
+    swaps = table_of(_swaps, SWAP, "an exchange in a network")
+    changes = table_of(_changes, ROW_SET | CHANGE, "a set of rows of an exchange")
+    routes = table_of(_routes, ROW_SET | ROUTE | SUM_OF_ROUTES, "a set of rows of an exchange")
+    terms = table_of(_terms, TERM, "an exchange in a network")
+    patches = table_of(_patches, ROW_SET | PATCH_NAME | PATCH, "a patch")
+    predictions = table_of(_predicted_rows, ROW_SET | PREDICTION_NAME | PREDICTION, "a prediction")
+    memory = table_of(_memory_of_order, MEMORY, "a place")
+
+    by_swap = [*BY_KIND, "swap"]
+    by_place = summarise(memory, [*by_swap, "series", "place"], ["change"])
+    drawn = ["fork", "own"]
     return {
-        swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
-        for swap, found in m.items()
-        if found["kind"] == "order"
+        "routes": routes.query("rows in @drawn", drawn=drawn).select(*NAMES, *SWAPPED, *ROW_SET, *ROUTE),
+        "patches": table_of(_patched, ROW_SET | PATCHED, "a set of rows of an exchange"),
+        "predictions": table_of(_similarity, ROW_SET | SIMILARITY, "a set of rows of an exchange"),
+        "memory": by_place.query("n > 0").select(*by_swap, "series", "place", *INTERVAL),
+        "examples": table_of(_examples, STEP, "a step of a pair").query("seed == 0"),
+        "swaps": swaps,
+        "changes": changes,
+        "terms": terms,
+        "swaps_by_kind": summarise(swaps, by_swap, [name for name in SWAP if name != "pairs"]),
+        "changes_by_kind": summarise(changes, [*by_swap, *ROW_SET], CHANGE),
+        "routes_by_kind": summarise(routes, [*by_swap, *ROW_SET], ROUTE | SUM_OF_ROUTES),
+        "terms_by_kind": summarise(terms, by_swap, TERM),
+        "patches_by_kind": summarise(patches, [*by_swap, *ROW_SET, "patch"], PATCH),
+        "predictions_by_kind": summarise(predictions, [*by_swap, *ROW_SET, "prediction"], PREDICTION),
     }
 
 
-def _examples(name: dict[str, object], found: dict) -> Iterator[dict]:
-    """A row a step: the word predicted, and its row of attention in one string beside the source's words."""
-    for run in ("first", "second") if "example" in found else ():
-        own = found["example"][run]
-        here = {"position": found["example"]["position"], "source": " ".join(own["source"])}
-        for s, row in enumerate(own["attention"]):
-            weights = " ".join(f"{thousandths / 1000:g}" for thousandths in row)
-            step = {"target_position": s, "predicted": own["target"][s], "attention": weights}
-            yield name | {"run": run} | here | step
+def _named_swaps(m: dict, *, content: bool) -> Iterator[tuple[dict[str, str], dict]]:
+    """Yield the columns that name each exchange, and what is measured of it; of content words if asked to."""
+    for swap, measured in m.items():
+        if content or measured["kind"] != "content":
+            yield {"swap": swap, "swap_kind": measured["kind"]}, measured
 
 
-def _summary(group: list[Point]) -> dict:
-    first = group[0][1]
-    found = each_over_seeds(group, lambda m: {swap: _of_swap(own) for swap, own in m.items()})
-    return {swap: picked(first[swap], ("kind", "pairs")) | found[swap] for swap in first}
+def _swaps(m: dict) -> list[dict]:
+    runs = ("first", "second")
+    rows = []
+    for name, measured in _named_swaps(m, content=True):
+        exact = dict(zip(runs, measured["exact"], strict=True))
+        attended = dict(zip(runs, measured["attended"], strict=True))
+        rows.append({**name, "pairs": measured["pairs"], "exact": exact, "attended": attended})
+    return rows
 
 
-def _of_swap(found: dict) -> dict:
-    numbers = picked(found, ("change", "outside"))
-    for name in ("exact", "attended"):
-        numbers[name] = dict(zip(("first", "second"), found[name], strict=True))
-    numbers["predictions"] = picked(found["predictions"], ("all", "changed"))
-    if found["kind"] == "content":
-        return numbers
-    numbers["routes"] = {
-        rows: own
-        | {n: None if None in own.values() else sum(map(own.get, parts)) for n, parts in SUMS.items()}
-        for rows, own in found["routes"].items()
-    }
-    return numbers | {"patches": found["patches"], "terms": {"fork": found["terms"]["fork"]}}
+def _changes(m: dict) -> list[dict]:
+    return [
+        {**name, "rows": row_set, **measured["change"][row_set], "outside": measured["outside"][row_set]}
+        for name, measured in _named_swaps(m, content=True)
+        for row_set in ROW_SETS
+    ]
+
+
+def _routes(m: dict) -> list[dict]:
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        for row_set in ("fork", "own", "same", "same_fork"):
+            shares = measured["routes"][row_set]
+            defined = None not in shares.values()
+            sums = {
+                total: sum(shares[route] for route in routes) if defined else None
+                for total, routes in SUMS.items()
+            }
+            rows.append({**name, "rows": row_set, **shares, **sums})
+    return rows
+
+
+def _terms(m: dict) -> list[dict]:
+    return [{**name, **measured["terms"]["fork"]} for name, measured in _named_swaps(m, content=False)]
+
+
+def _patches(m: dict) -> list[dict]:
+    return [
+        {**name, "rows": row_set, "patch": patch, **flipped}
+        for name, measured in _named_swaps(m, content=False)
+        for row_set, patches in measured["patches"].items()
+        for patch, flipped in patches.items()
+    ]
+
+
+def _patched(m: dict) -> list[dict]:
+    """Return one row for each set of rows of attention, a column for each patch."""
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        for row_set in ("fork", "own"):
+            patches = measured["patches"][row_set]
+            rows.append(
+                {**name, "rows": row_set} | {patch: flipped["share"] for patch, flipped in patches.items()}
+            )
+    return rows
+
+
+def _predictions_of(m: dict) -> Iterator[tuple[dict[str, str], dict]]:
+    for name, measured in _named_swaps(m, content=True):
+        for row_set in ("all", "changed"):
+            yield {**name, "rows": row_set}, measured["predictions"][row_set]
+
+
+def _predicted_rows(m: dict) -> list[dict]:
+    return [
+        {**name, "prediction": prediction, **scores}
+        for name, predictions in _predictions_of(m)
+        for prediction, scores in predictions.items()
+    ]
+
+
+def _similarity(m: dict) -> list[dict]:
+    """Return one row for each set of rows of attention, a column for each prediction."""
+    return [
+        {**name, **{prediction: scores["similarity"] for prediction, scores in predictions.items()}}
+        for name, predictions in _predictions_of(m)
+    ]
+
+
+def _memory_of_order(m: dict) -> list[dict]:
+    return [
+        {**name, "series": series, "place": place, "change": change}
+        for name, measured in _named_swaps(m, content=False)
+        if measured["kind"] == "order"
+        for series in MEMORY_OF
+        for place, change in enumerate(measured["memory"][series][:PLACES])
+    ]
+
+
+def _examples(m: dict) -> list[dict]:
+    """Return a row for each step: the word predicted, and its row of attention in one string."""
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        example = measured["example"]
+        for run in ("first", "second"):
+            sentence = {
+                "run": run,
+                "position": example["position"],
+                "source": " ".join(example[run]["source"]),
+            }
+            for step, thousandths in enumerate(example[run]["attention"]):
+                weights = " ".join(f"{weight / 1000:g}" for weight in thousandths)
+                predicted = {"target_position": step, "predicted": example[run]["target"][step]}
+                rows.append({**name, **sentence, **predicted, "attention": weights})
+    return rows
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    swap = "{task}.{kind}.{swap}."
+    first = tables["swaps"].query("seed == 0")
+    changes = tables["changes_by_kind"]
+    return view(
+        keyed(first, swap + "kind", ["swap_kind"]),
+        keyed(first, swap + "pairs", ["pairs"]),
+        keyed(tables["swaps_by_kind"], swap + "{quantity}"),
+        keyed(changes.query("quantity != 'outside'"), swap + "change.{rows}.{quantity}"),
+        keyed(changes.query("quantity == 'outside'"), swap + "outside.{rows}"),
+        keyed(tables["predictions_by_kind"], swap + "predictions.{rows}.{prediction}.{quantity}"),
+        keyed(tables["routes_by_kind"], swap + "routes.{rows}.{quantity}"),
+        keyed(tables["patches_by_kind"], swap + "patches.{rows}.{patch}.{quantity}"),
+        keyed(tables["terms_by_kind"], swap + "terms.fork.{quantity}"),
+    )
