@@ -100,9 +100,13 @@ def differences(
     """
     names = list(quantities)
     both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
-    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    minuends = both[names].astype(float)  # a column without any number is of objects
+    subtrahends = both[[f"{name}_second" for name in names]].astype(float).set_axis(names, axis="columns")
     unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
-    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
+    changes = minuends - subtrahends
+    return first.with_rows(both[list(first.frame)]).assign(
+        unbounded, **{name: changes[name] for name in names}
+    )
 
 
 def summarised(
@@ -142,16 +146,6 @@ def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
     """
     rows = (rows_of(own, *names, column) for column, own in columns.items())
     return [reduce(or_, each) for each in zip(*rows, strict=True)]
-
-
-def all_wide(intervals: Mapping[str, Mapping]) -> dict:
-    """Several intervals of a row, each as three columns.
-
-    >>> all_wide({"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}})
-    {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
-    """
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: own[of] for name, own in intervals.items() for end, of in ends.items()}
 
 
 def level_key(level: float | str) -> str:

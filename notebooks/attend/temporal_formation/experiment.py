@@ -1,6 +1,7 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -21,17 +22,18 @@ from companion.data import registry
 from companion.data.task import Task
 from companion.results.config import Attending, Positive
 from companion.results.config import Task as TaskName
+from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
+from companion.runs.columns import NETWORK, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel, load_task
 from companion.runs.suite import point
-from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
+from notebooks.shared.intervals import kind
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import FilesConfig, each_planned
-from notebooks.shared.summaries import all_wide, summarised
+from notebooks.shared.suite import BY_KIND, FilesConfig, each_planned
+from notebooks.shared.summaries import rows_of, summarise, wide
 
 # States that a network forms without words, and how much of its temporal components they give. A recurrent
 # network is run on inputs that say nothing: zeros (``null``), the mean embedding of the fitting samples
@@ -518,11 +520,6 @@ def _between(states: Tensor, places: Tensor) -> float | None:
     return float(between / total) if float(total) else None
 
 
-MOVED = ("expected", "largest", "centre", "followed", "similarity")
-FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
-LONGER = ("length", "word_accuracy", "in_place", "leaves")
-
-
 class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
@@ -563,62 +560,263 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
     return name | {"positions": code, "kind": label}
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    found = by_spec(measurements(config), store)
-    points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
-    groups = grouped(points, "task", "kind")
-    tables = {
-        "models": [name | _coordinates(m) for name, m in points],
-        "positions": [row for named, group in groups.items() for row in _positions(*named, group)],
-        "courses": [
-            {"task": name["task"], "kind": name["kind"]}
-            | {"side": side, "course": course, "position": t, "first": x, "second": y}
-            for name, m in points
-            if name["seed"] == 0 and name["kind"] in ("AED", "AO")
-            for side, found in m["courses"].items()
-            for course, places in found.items()
-            for t, (x, y) in enumerate(places)
-        ],
-    }
-    return summarised(groups, _summary), tables
+NAMES = NETWORK | {
+    "positions": Column("position code of AO; recurrent for AED"),
+    "kind": Column(
+        "architecture, with the cell unless it is a GRU and the position code unless it is sinusoidal"
+    ),
+}
+ACCURACY = {"token_accuracy": share("next words of held-out samples that are predicted correctly")}
+ATTENTION = {
+    "in_place": share("attention within one position of the word that is translated"),
+    "input_share": Column("covariance of the input term with the score, over the score's variance"),
+    "residual_share": Column("the same of the five terms with a residual"),
+    "temporal_share": Column("the same of the temporal term"),
+}
+COURSES = {
+    "temporal": "the temporal components themselves",
+    "null": "states on zeros as inputs",
+    "average": "states on the mean embedding",
+    "average_by_position": "states on the mean embedding of each position",
+    "constant": "the mean of the temporal components at every position",
+}
+R2 = Column("variance of temporal components that states without words explain", high=1)
+R2_CENTRED = replace(R2, meaning=f"{R2.meaning}, both without their means")
+COSINE = Column(
+    "cosine of temporal components and states without words, both without their means", low=-1, high=1
+)
+AGREEMENT_OF_COURSES = {"r2": R2, "r2_centred": R2_CENTRED, "cosine": COSINE}
+REBUILT = share("similarity with the network's attention of that with other temporal components")
+SHIFTS = {
+    "both": "both clocks",
+    "decoder": "the decoder's clock",
+    "decoder_before_mark": "the decoder's clock, before it reads the begin mark",
+    "decoder_null": "the decoder's clock, by zeros as inputs",
+    "decoder_words": "the decoder's clock, by words of the sentence as inputs",
+    "encoder": "the encoder's clock",
+    "encoder_handed_on": "the encoder's clock; the decoder starts from its last state",
+    "encoder_null": "the encoder's clock, by zeros as inputs",
+    "encoder_words": "the encoder's clock, by words of the sentence as inputs",
+}
+SLOPE = Column("slope of the displacement of the largest weight on the one expected; 1 follows the clocks")
+NETWORKS = {
+    **ACCURACY,
+    **ATTENTION,
+    **{
+        f"{side}_{name}": replace(column, meaning=f"{column.meaning}; {side}, on the mean embedding")
+        for side in SIDES
+        for name, column in (("r2_centred", R2_CENTRED), ("cosine", COSINE))
+    },
+    "rebuilt_average": replace(REBUILT, meaning=f"{REBUILT.meaning}: {COURSES['average']}"),
+    "rebuilt_constant": replace(REBUILT, meaning=f"{REBUILT.meaning}: {COURSES['constant']}"),
+    **{
+        f"slope_{shift}": replace(SLOPE, meaning=f"{SLOPE.meaning}; ahead is {ahead}")
+        for shift, ahead in SHIFTS.items()
+    },
+    "longest": Column("length of the longest sentences", "words", low=0),
+    "word_accuracy_at_longest": share("words of the longest sentences that are predicted correctly"),
+}
+STATES = {
+    **{f"attention.{name}": column for name, column in ATTENTION.items()},
+    **{
+        f"state_share.{side}.{part}": Column(
+            f"covariance of the {part} part with {side} states, over their variance"
+        )
+        for side in SIDES
+        for part in STATE_PARTS
+    },
+    **{
+        f"temporal_variance.{side}.{places}": Column(
+            f"variance between positions over the whole variance of {side} states{which}"
+        )
+        for side in SIDES
+        for places, which in (("all", ""), ("words", " of words, without marks"))
+    },
+}
+WORDLESS = {
+    "side": Column("encoder or decoder"),
+    "course": Column("states that are formed without words", categories=COURSES),
+}
+WAYS = {
+    "alone": "temporal components alone, replaced on both sides",
+    "both": "whole states, temporal components replaced on both sides",
+    "encoder": "whole states, temporal components replaced in the encoder",
+    "decoder": "whole states, temporal components replaced in the decoder",
+}
+REPLACED = {
+    "course": Column("what temporal components are replaced by", categories=COURSES),
+    "way": Column("states that attention is rebuilt from", categories=WAYS),
+}
+REBUILT_ATTENTION = {
+    "similarity": share("1 minus the total variation from the network's own attention"),
+    "argmax_agreement": share("rows whose largest weight is where the network has it"),
+    "accuracy": share("next words that are predicted correctly from this attention"),
+}
+SHIFT = {"shift": Column("clock that is ahead of the other", categories=SHIFTS)}
+SLOPES = {"slope": SLOPE, "centre_slope": replace(SLOPE, meaning="the same slope of the centre of mass")}
+OFFSET = SHIFT | {"offset": Column("by how much it is ahead", "positions")}
+DISPLACEMENT = {
+    "expected": Column(
+        "displacement of the largest weight, were attention to follow the clocks", "positions"
+    ),
+    "largest": Column("displacement of the largest weight", "positions"),
+    "centre": Column("displacement of the centre of mass", "positions"),
+    "followed": share("rows whose largest weight is where it is expected"),
+    "similarity": share("1 minus the total variation from the attention with equal clocks"),
+}
+FACTOR = {"factor": Column("length of the sentences, over the longest length trained on")}
+LENGTH = {
+    "length": Column("words of a sentence", "words"),
+    "word_accuracy": share("words that are predicted correctly"),
+    "in_place": share("attention within one position of the word that is translated"),
+    "leaves": Column("first target position with less than half of the attention in place", "positions"),
+}
+POSITION = {
+    "trained_up_to": Column("longest length trained on", "words"),
+    "position": Column("target position in sentences of the longest length, from 0"),
+}
+ALONG = {
+    "word_accuracy": share("words at the position that are predicted correctly"),
+    "in_place": LENGTH["in_place"],
+    "temporal_in_place": share("the same of attention from temporal components alone"),
+    "speed": Column("step of the encoder's temporal components, over its mean in short sentences"),
+}
+COURSE = {
+    "side": WORDLESS["side"],
+    "course": WORDLESS["course"],
+    "position": Column("position, from 0"),
+    "first": Column("coordinate on the first of the two main directions of temporal components"),
+    "second": Column("coordinate on the second"),
+}
 
 
-def _summary(m: dict) -> dict:
-    longer = m["longer"] or {"lengths": []}
-    lengths = {f"times_{own['factor']:g}".replace(".", "_"): picked(own, LONGER) for own in longer["lengths"]}
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    def table_of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        asked = measurements(config)
+        return frame(asked, store, records=records, columns=columns, names=NAMES, columns_of=name_of, row=row)
+
+    models = table_of(_network, NETWORKS, "a trained network")
+    states = table_of(_states, STATES, "a trained network")
+    wordless = table_of(_wordless, WORDLESS | AGREEMENT_OF_COURSES, "states without words of a network")
+    rebuilt = table_of(_rebuilt_attention, REPLACED | REBUILT_ATTENTION, "a network's attention, rebuilt")
+    slopes = table_of(_slopes, SHIFT | SLOPES, "a shift of a network's clocks")
+    displacements = table_of(_displacements, OFFSET | DISPLACEMENT, "a shift of a network's clocks")
+    lengths = table_of(_lengths, FACTOR | LENGTH, "a length of a network's sentences")
+    beyond = table_of(_beyond_training, AGREEMENT_OF_COURSES, "a trained network")
+    positions = table_of(_positions, POSITION | ALONG, "a position of a network's sentences")
+    courses = table_of(_places, COURSE, "a position of a course")
+
+    along = summarise(positions, [*BY_KIND, *POSITION], ALONG)
+    whole = models.frame["longest"].astype("Int64")  # whole numbers, which some networks lack
     return {
-        "token_accuracy": m["quality"]["token_accuracy"],
-        **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
-        "offsets": {
-            name: picked(found, ("slope", "centre_slope"))
-            | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
-            for name, found in m["offsets"].items()
-        },
-        "longer": lengths,
-        "beyond": longer.get("average_input") or {},
+        "models": models.assign({"longest": NETWORKS["longest"]}, longest=whole),
+        "positions": wide(along, ALONG, row="a position").select(*BY_KIND, *POSITION, *_with_ends(ALONG)),
+        "courses": courses.query("seed == 0 and kind in ('AED', 'AO')").select(*BY_KIND, *COURSE),
+        "states": states,
+        "wordless": wordless,
+        "rebuilt": rebuilt,
+        "slopes": slopes,
+        "lengths": lengths,
+        "beyond": beyond,
+        "models_by_kind": summarise(models, BY_KIND, ACCURACY),
+        "states_by_kind": summarise(states, BY_KIND, STATES),
+        "wordless_by_kind": summarise(wordless, [*BY_KIND, *WORDLESS], AGREEMENT_OF_COURSES),
+        "rebuilt_by_kind": summarise(rebuilt, [*BY_KIND, *REPLACED], REBUILT_ATTENTION),
+        "slopes_by_kind": summarise(slopes, [*BY_KIND, *SHIFT], SLOPES),
+        "displacements_by_kind": summarise(displacements, [*BY_KIND, *OFFSET], DISPLACEMENT),
+        "lengths_by_kind": summarise(lengths, [*BY_KIND, *FACTOR], LENGTH),
+        "beyond_by_kind": summarise(beyond, BY_KIND, AGREEMENT_OF_COURSES),
     }
 
 
-def _coordinates(m: dict) -> dict[str, float | None]:
-    average = {side: m["wordless"][side]["average"] for side in ("encoder", "decoder")}
-    longest = (m["longer"] or {"lengths": []})["lengths"][-1:] or [{}]
-    return {
-        "token_accuracy": m["quality"]["token_accuracy"],
-        **m["attention"],
-        **{f"{side}_{k}": found[k] for side, found in average.items() for k in ("r2_centred", "cosine")},
-        "rebuilt_average": m["rebuilt"]["average"]["both"]["similarity"],
-        "rebuilt_constant": m["rebuilt"]["constant"]["both"]["similarity"],
-        **{f"slope_{name}": found["slope"] for name, found in m["offsets"].items()},
-        "longest": longest[0].get("length"),
-        "word_accuracy_at_longest": longest[0].get("word_accuracy"),
-    }
+def _with_ends(columns: Columns) -> list[str]:
+    """Return the names of quantities and of the ends of their intervals."""
+    return [f"{name}{end}" for name in columns for end in ("", "_low", "_high")]
 
 
-def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
-    """A row a position of the longest sentences, with intervals over the models of a kind."""
-    longer = [(name, m["longer"]) for name, m in group]
-    if not (first := longer[0][1]):
+def _network(m: dict) -> dict[str, float | None]:
+    average = {side: m["wordless"][side]["average"] for side in SIDES}
+    numbers = m["quality"] | m["attention"]
+    for side, name in product(SIDES, ("r2_centred", "cosine")):
+        numbers[f"{side}_{name}"] = average[side][name]
+    for course in ("average", "constant"):
+        numbers[f"rebuilt_{course}"] = m["rebuilt"][course]["both"]["similarity"]
+    for shift, shifted in m["offsets"].items():
+        numbers[f"slope_{shift}"] = shifted["slope"]
+    if lengths := _lengths(m):
+        numbers["longest"] = lengths[-1]["length"]
+        numbers["word_accuracy_at_longest"] = lengths[-1]["word_accuracy"]
+    return numbers
+
+
+def _states(m: dict) -> dict:
+    return {name: m[name] for name in ("attention", "state_share", "temporal_variance")}
+
+
+def _wordless(m: dict) -> list[dict]:
+    return rows_of(m["wordless"], "side", "course")
+
+
+def _rebuilt_attention(m: dict) -> list[dict]:
+    return rows_of(m["rebuilt"], "course", "way")
+
+
+def _slopes(m: dict) -> list[dict]:
+    return rows_of(m["offsets"], "shift")
+
+
+def _displacements(m: dict) -> list[dict]:
+    return [
+        {"shift": shift, **displacement}
+        for shift, shifted in m["offsets"].items()
+        for displacement in shifted["by_offset"]
+    ]
+
+
+def _lengths(m: dict) -> list[dict]:
+    """Return no row where the lengths of a task's sentences are fixed."""
+    return m["longer"]["lengths"] if m["longer"] else []
+
+
+def _positions(m: dict) -> list[dict]:
+    longer = m["longer"]
+    if not longer:
         return []
-    found = each_over_seeds(longer, lambda m: {at["position"]: picked(at, FOLLOWED) for at in m["positions"]})
-    here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
-    return [here | {"position": place} | all_wide(own) for place, own in found.items()]
+    return [{"trained_up_to": longer["trained_up_to"], **position} for position in longer["positions"]]
+
+
+def _beyond_training(m: dict) -> list[dict]:
+    """Return how states on average input agree with the temporal components past the longest length."""
+    longer = m["longer"]
+    if not longer or not longer["average_input"]:
+        return []
+    return [longer["average_input"]]
+
+
+def _places(m: dict) -> list[dict]:
+    return [
+        {"side": side, "course": course, "position": position, "first": first, "second": second}
+        for side, courses in m["courses"].items()
+        for course, places in courses.items()
+        for position, (first, second) in enumerate(places)
+    ]
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    kind = "{task}.{kind}."
+    kinds = tables["models_by_kind"].records()
+    empty = {kind.format(**row) + name: {} for row in kinds for name in ("longer", "beyond")}
+    lengths = tables["lengths_by_kind"]
+    factor = lengths.frame["factor"].map("{:g}".format).replace(r"\.", "_", regex=True)
+    by_factor = lengths.with_rows(lengths.frame.assign(factor=factor))
+    return view(
+        empty,
+        keyed(tables["models_by_kind"], kind + "{quantity}"),
+        keyed(tables["states_by_kind"], kind + "{quantity}"),
+        keyed(tables["wordless_by_kind"], kind + "wordless.{side}.{course}.{quantity}"),
+        keyed(tables["rebuilt_by_kind"], kind + "rebuilt.{course}.{way}.{quantity}"),
+        keyed(tables["slopes_by_kind"], kind + "offsets.{shift}.{quantity}"),
+        keyed(tables["displacements_by_kind"], kind + "offsets.{shift}.by_{offset}.{quantity}"),
+        keyed(by_factor, kind + "longer.times_{factor}.{quantity}"),
+        keyed(tables["beyond_by_kind"], kind + "beyond.{quantity}"),
+    )
