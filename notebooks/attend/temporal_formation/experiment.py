@@ -1,7 +1,7 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -156,65 +156,79 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
     less than half is; ``speed``: |μ_{t+1} − μ_t| of the encoder over its mean within the shortest sentence
     trained on. None where lengths are fixed.
     """
-    own = trained.task.train.source_lengths
-    shortest, longest = int(own.min()), int(own.max())
-    lengths, positions, average = [], [], None
+    lengths_trained_on = trained.task.train.source_lengths
+    shortest, longest = int(lengths_trained_on.min()), int(lengths_trained_on.max())
+    lengths, positions, average_input = [], [], None
     for factor in FACTORS:
-        task = longer_task(trained.spec, round(factor * longest))
+        length = round(factor * longest)
+        task = longer_task(trained.spec, length)
         if task is None:
             return None
         try:
-            found = _by_position(trained, task)
+            by_position, temporal = _by_position(trained, task)
         except BadInput:  # a table of positions that ends before the sentence does
             continue
-        right, mass = found["word_accuracy"].mean(), found["in_place"].mean()
-        out = (found["in_place"] < 0.5).nonzero().flatten()
-        lengths.append(
-            {"length": round(factor * longest), "factor": factor, "word_accuracy": round(float(right), 6)}
-            | {"in_place": round(float(mass), 6), "leaves": int(out[0]) if len(out) else None}
-        )
+        lengths.append({"length": length, "factor": factor, **_over_positions(by_position)})
         if factor == FACTORS[-1]:
-            temporal = found.pop("temporal")
-            speed = (temporal[1:] - temporal[:-1]).norm(dim=-1)
-            speed = speed / speed[: shortest - 1].mean()
-            rows = torch.stack([*found.values(), speed[: len(found["in_place"])]]).T
-            names = (*found, "speed")
-            positions = [
-                {"position": t} | {name: round(x, 5) for name, x in zip(names, row, strict=True)}
-                for t, row in enumerate(rows.tolist())
-            ]
-            average = _beyond(trained, fitted, temporal, longest)
-    return {"trained_up_to": longest, "lengths": lengths, "positions": positions, "average_input": average}
+            positions = _at_positions(by_position, temporal, shortest)
+            average_input = _beyond(trained, fitted, temporal, longest)
+    return {
+        "trained_up_to": longest,
+        "lengths": lengths,
+        "positions": positions,
+        "average_input": average_input,
+    }
 
 
-def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
+def _over_positions(by_position: dict[str, Tensor]) -> dict[str, float | int | None]:
+    left = (by_position["in_place"] < 0.5).nonzero().flatten()
+    return {
+        "word_accuracy": round(float(by_position["word_accuracy"].mean()), 6),
+        "in_place": round(float(by_position["in_place"].mean()), 6),
+        "leaves": int(left[0]) if len(left) else None,
+    }
+
+
+def _at_positions(by_position: dict[str, Tensor], temporal: Curve, shortest: int) -> list[dict[str, float]]:
+    step_sizes = (temporal[1:] - temporal[:-1]).norm(dim=-1)
+    speed = step_sizes / step_sizes[: shortest - 1].mean()
+    columns = {**by_position, "speed": speed[: len(by_position["in_place"])]}
+    rows = torch.stack(list(columns.values())).T  # (position, column)
+    return [
+        {"position": position} | {name: round(number, 5) for name, number in zip(columns, row, strict=True)}
+        for position, row in enumerate(rows.tolist())
+    ]
+
+
+def _by_position(trained: TrainedModel, task: Task) -> tuple[dict[str, Tensor], Curve]:
+    """Return numbers of each target position, and the encoder's temporal components on these sentences."""
     model, length = trained.model, int(task.held_out.source_lengths[0])
-    sums = torch.zeros(2, length, dtype=torch.float64)
-    sides = [
+    encoder, decoder = (
         Components(model.config.width, n_tokens=len(words), n_positions=length + 1)
         for words in (task.source_vocabulary, task.target_vocabulary)
-    ]
+    )
+    right_and_near = torch.zeros(2, length, dtype=torch.float64)
     with torch.inference_mode():
         for batch in evaluation_batches(task.held_out, 256):
             batch = batch.to(model.readout.weight.device)
             trace = model(batch)
-            sides[0].update(trace.encoder_states, trace.source_tokens, trace.source_mask)
-            sides[1].update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+            encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+            decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
             right = (trace.logits.argmax(-1) == trace.target_outputs) & (trace.target_outputs != EOS)
             near = near_place(trace.attention.cpu(), expected_places(task, batch))
-            sums += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
-    accuracy, in_place = sums / len(task.held_out)
-    scores = sides[1].temporal @ sides[0].temporal.T
-    alone = torch.zeros(length, dtype=torch.float64)
+            right_and_near += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
+    word_accuracy, in_place = right_and_near / len(task.held_out)
+    temporal_scores = decoder.temporal @ encoder.temporal.T  # (target, source)
+    near_by_time = torch.zeros(length, dtype=torch.float64)
     for batch in evaluation_batches(task.held_out, 256):
-        attention = scores.softmax(-1).expand(len(batch), -1, -1)
-        alone += near_place(attention, expected_places(task, batch)).sum(0)[:length]
-    return {
-        "word_accuracy": accuracy,
+        attention = temporal_scores.softmax(-1).expand(len(batch), -1, -1)
+        near_by_time += near_place(attention, expected_places(task, batch)).sum(0)[:length]
+    by_position = {
+        "word_accuracy": word_accuracy,
         "in_place": in_place,
-        "temporal_in_place": alone / len(task.held_out),
-        "temporal": sides[0].temporal.cpu(),
+        "temporal_in_place": near_by_time / len(task.held_out),
     }
+    return by_position, encoder.temporal.cpu()
 
 
 def near_place(attention: Attention, places: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target"]:
@@ -237,6 +251,7 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
 
 # One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
 # finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
+MOVED = ("expected", "largest", "centre", "followed", "similarity")
 OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
 States = tuple[Tensor, Tensor]  # encoder's, decoder's
 Shift = Callable[[Batch, int], States]
@@ -314,6 +329,47 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
     }
 
 
+@dataclass
+class _Displacements:
+    """Sums over rows of attention, of one way to set the clocks apart.
+
+    Attributes:
+        products: expected · expected, expected · largest, expected · centre, over all offsets.
+        sums: by offset, the numbers of `MOVED` and of rows.
+    """
+
+    products: Float[Tensor, " 3"] = field(default_factory=lambda: torch.zeros(3, dtype=torch.float64))
+    sums: dict[int, Float[Tensor, " 6"]] = field(
+        default_factory=lambda: {offset: torch.zeros(6, dtype=torch.float64) for offset in OFFSETS}
+    )
+
+    def update(
+        self, before: Attention, after: Attention, *, offset: int, expected: Tensor, keep: Tensor
+    ) -> None:
+        """Add the rows to `keep`, whose largest weight is `expected` to move so far."""
+        place_before, place_after = before.argmax(-1), after.argmax(-1)
+        largest = (place_after - place_before)[keep].double()
+        centre = (_centre(after) - _centre(before))[keep].double()
+        followed = (place_after == place_before + expected)[keep].double()
+        similarity = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
+        wanted = expected[keep].double()
+        rows = (wanted, largest, centre, followed, similarity, torch.ones_like(followed))
+        self.sums[offset] += torch.stack([row.sum() for row in rows]).cpu()
+        self.products += torch.stack([(wanted * moved).sum() for moved in (wanted, largest, centre)]).cpu()
+
+    def result(self) -> dict[str, object]:
+        by_offset = []
+        for offset, (*totals, rows) in self.sums.items():
+            means = {name: _ratio(total, rows) for name, total in zip(MOVED, totals, strict=True)}
+            by_offset.append({"offset": offset, "rows": int(rows), **means})
+        square, of_largest, of_centre = self.products
+        return {
+            "slope": _ratio(of_largest, square),
+            "centre_slope": _ratio(of_centre, square),
+            "by_offset": by_offset,
+        }
+
+
 def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> dict[str, dict]:
     """Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from
     step s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the
@@ -321,37 +377,16 @@ def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> di
     """
     result = {}
     for name, (ahead, states_of) in conditions(model, fitted).items():
-        sums = {k: torch.zeros(6, dtype=torch.float64) for k in OFFSETS}
-        products = torch.zeros(3, dtype=torch.float64)  # expected², expected · largest, expected · centre
+        displacements = _Displacements()
         with torch.inference_mode():
             for batch in evaluation_batches(corpus, 256):
                 batch = batch.to(model.readout.weight.device)
                 before = model(batch).attention
-                for k in OFFSETS:
-                    after = model.attend(batch, *states_of(batch, k)).attention
-                    expected, keep = expectation(before, batch, k, ahead)
-                    moved = (after.argmax(-1) - before.argmax(-1))[keep].double()
-                    centre = (_centre(after) - _centre(before))[keep].double()
-                    hit = (after.argmax(-1) == before.argmax(-1) + expected)[keep].double()
-                    similar = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
-                    wanted = expected[keep].double()
-                    rows = (wanted, moved, centre, hit, similar, torch.ones_like(hit))
-                    sums[k] += torch.stack([row.sum() for row in rows]).cpu()
-                    products += torch.stack([(wanted * x).sum() for x in (wanted, moved, centre)]).cpu()
-        result[name] = {
-            "slope": _ratio(products[1], products[0]),
-            "centre_slope": _ratio(products[2], products[0]),
-            "by_offset": [
-                {"offset": k, "rows": int(n)}
-                | {
-                    kind: _ratio(value, n)
-                    for kind, value in zip(
-                        ("expected", "largest", "centre", "followed", "similarity"), row, strict=True
-                    )
-                }
-                for k, (*row, n) in sums.items()
-            ],
-        }
+                for offset in OFFSETS:
+                    after = model.attend(batch, *states_of(batch, offset)).attention
+                    expected, keep = expectation(before, batch, offset, ahead)
+                    displacements.update(before, after, offset=offset, expected=expected, keep=keep)
+        result[name] = displacements.result()
     return result
 
 
@@ -391,14 +426,13 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
     """``courses``: μ_t and states without words in the plane of μ's two main directions."""
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
-    curves = {kind: wordless_states(trained, fitted, kind) for kind in INPUTS}
-    wordless = {
-        side: {
-            kind: compared(curve[i].cpu(), own.temporal.cpu(), own.position_counts.cpu())
-            for kind, curve in curves.items()
-        }
-        for i, (side, own) in enumerate(_by_side(fitted).items())
-    }
+    curves = {name: wordless_states(trained, fitted, name) for name in INPUTS}
+    wordless, courses = {}, {}
+    for place, (side, components) in enumerate(_by_side(fitted).items()):
+        of_side = {name: both_sides[place].cpu() for name, both_sides in curves.items()}
+        temporal, counts = components.temporal.cpu(), components.position_counts.cpu()
+        wordless[side] = {name: compared(curve, temporal, counts) for name, curve in of_side.items()}
+        courses[side] = _in_plane({"temporal": temporal, **of_side}, temporal, counts)
     return rounded(
         {
             "quality": trained.history["held_out"],
@@ -408,7 +442,7 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
             "offsets": measure_offsets(trained.model, fitted, corpus),
             "longer": measure_longer(trained, fitted),
             **_variances(trained, fitted, corpus),
-            "courses": {s: _courses(i, own, curves) for i, (s, own) in enumerate(_by_side(fitted).items())},
+            "courses": courses,
         },
         decimals=6,
     )
@@ -418,11 +452,13 @@ def _by_side(fitted: Fitted) -> dict:
     return {"encoder": fitted.encoder, "decoder": fitted.decoder}
 
 
-def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
-    axes, centre = plane(own.temporal.cpu(), own.position_counts.cpu())
-    seen = (own.position_counts > 0).cpu()
-    courses = {"temporal": own.temporal} | {kind: curve[i] for kind, curve in curves.items()}
-    return {key: ((course.cpu().double() - centre) @ axes)[seen].tolist() for key, course in courses.items()}
+def _in_plane(courses: dict[str, Curve], temporal: Curve, counts: Counts) -> dict[str, list]:
+    """Return both coordinates of each course at every position that there is."""
+    directions, centre = plane(temporal, counts)
+    return {
+        name: ((course.double() - centre) @ directions)[counts > 0].tolist()
+        for name, course in courses.items()
+    }
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
@@ -454,29 +490,51 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
 
 def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
     """The attention with the temporal components replaced by something else, against the model's own."""
-    means = [own.temporal for own in _by_side(fitted).values()]
-    weights = [own.position_counts.double() / own.position_counts.sum() for own in _by_side(fitted).values()]
-    constant = [(w @ mean).expand_as(mean) for w, mean in zip(weights, means, strict=True)]
-    courses = {"temporal": means, **curves, "constant": constant}
+    temporal = [components.temporal for components in _by_side(fitted).values()]
+    constant = []
+    for components in _by_side(fitted).values():
+        weight = components.position_counts.double() / components.position_counts.sum()
+        constant.append((weight @ components.temporal).expand_as(components.temporal))
+    courses = {"temporal": temporal, **curves, "constant": constant}
     sums: dict[tuple[str, str], Tensor] = {}
     for batch, full in _traces(trained, corpus):
         states = [full.encoder_states, full.decoder_states]
-        for made, course in courses.items():
-            there = [c[: h.shape[1]].to(h) for c, h in zip(course, states, strict=True)]
-            moved = [h + new - m[: h.shape[1]].to(h) for h, new, m in zip(states, there, means, strict=True)]
-            ways = {"alone": [new.expand_as(h) for new, h in zip(there, states, strict=True)]}
-            if made != "temporal":
-                ways |= {"both": moved, "encoder": [moved[0], states[1]], "decoder": [states[0], moved[1]]}
-            for way, (encoder, decoder) in ways.items():
+        for name, course in courses.items():
+            for way, (encoder, decoder) in _replaced(states, course, temporal).items():
+                if name == "temporal" and way != "alone":  # the network's own states
+                    continue
                 with torch.no_grad():
                     rebuilt = trained.model.attend(batch, encoder, decoder)
-                agreed = _agreement(rebuilt, full)
-                sums[made, way] = sums.get((made, way), torch.zeros(4, dtype=torch.float64)) + agreed
-    found: dict[str, dict] = {}
-    for (made, way), (*values, rows) in sums.items():
-        names = ("similarity", "argmax_agreement", "accuracy")
-        found.setdefault(made, {})[way] = {n: float(v / rows) for n, v in zip(names, values, strict=True)}
-    return found
+                total = sums.get((name, way), torch.zeros(4, dtype=torch.float64))
+                sums[name, way] = total + _agreement(rebuilt, full)
+    outcome: dict[str, dict] = {}
+    for (name, way), (*totals, rows) in sums.items():
+        quantities = ("similarity", "argmax_agreement", "accuracy")
+        means = {quantity: float(total / rows) for quantity, total in zip(quantities, totals, strict=True)}
+        outcome.setdefault(name, {})[way] = means
+    return outcome
+
+
+def _replaced(
+    states: list[Tensor], course: Sequence[Curve], temporal: list[Curve]
+) -> dict[str, list[Tensor]]:
+    """Return states of both sides with their temporal components replaced by a course, by way.
+
+    ``alone`` is the course without input components and residuals; the others keep these, and replace the
+    temporal components on both sides or on one.
+    """
+    alone, replaced = [], []
+    for own_states, of_side, own in zip(states, course, temporal, strict=True):
+        length = own_states.shape[1]
+        replacement = of_side[:length].to(own_states)  # (length, width)
+        alone.append(replacement.expand_as(own_states))
+        replaced.append(own_states + replacement - own[:length].to(own_states))
+    return {
+        "alone": alone,
+        "both": replaced,
+        "encoder": [replaced[0], states[1]],
+        "decoder": [states[0], replaced[1]],
+    }
 
 
 def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
@@ -488,24 +546,27 @@ def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
+    rows_of_side: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {side: [] for side in SIDES}
+    for _, trace in _traces(trained, corpus):
+        decoder, encoder = fitted.split(trace)
+        read = {"encoder": (encoder, trace.source_tokens), "decoder": (decoder, trace.target_tokens)}
+        for side, (parts, tokens) in read.items():
+            places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+            keep = parts.mask
+            valid_parts = parts.stack()[:, keep].double().cpu()  # (3, rows, width)
+            rows_of_side[side].append((valid_parts, places[keep].cpu(), tokens[keep].cpu()))
+
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}
-    found: dict[str, list] = {side: [] for side in SIDES}
-    for _, trace in _traces(trained, corpus):
-        for side, parts, tokens in zip(
-            reversed(SIDES), fitted.split(trace), (trace.target_tokens, trace.source_tokens), strict=True
-        ):
-            place = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-            keep = parts.mask
-            found[side].append((parts.stack()[:, keep].double().cpu(), place[keep].cpu(), tokens[keep].cpu()))
-    for side, batches in found.items():
-        parts = torch.cat([batch[0] for batch in batches], dim=1)  # (3, rows, width)
-        places, tokens = (torch.cat([batch[i] for batch in batches]) for i in (1, 2))
+    for side, batches in rows_of_side.items():
+        parts_of_batches, places_of_batches, tokens_of_batches = zip(*batches, strict=True)
+        parts = torch.cat(parts_of_batches, dim=1)  # (3, rows, width)
+        places, tokens = torch.cat(places_of_batches), torch.cat(tokens_of_batches)  # (rows,)
         centred = parts - parts.mean(1, keepdim=True)
-        total = centred.sum(0)
-        products = (centred * total).sum((1, 2))
+        products = (centred * centred.sum(0)).sum((1, 2))
         shares[side] = dict(zip(STATE_PARTS, (products / products.sum()).tolist(), strict=True))
-        states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
+        states = parts.sum(0)  # (rows, width)
+        words = tokens >= 3  # ids below are padding and the two marks
         temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
     return {"state_share": shares, "temporal_variance": temporal}
 
