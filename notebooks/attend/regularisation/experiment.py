@@ -81,29 +81,35 @@ def measure_residual_contents(trained: TrainedModel, fit_samples: int, samples: 
     for trace in traces(trained.model, held_out):
         parts = dict(zip(SIDES, fitted.split(trace), strict=True))
         predicted = {side: _predicted(guesses[side], parts[side], trace, side) for side in SIDES}
-        for side, own in parts.items():
-            valid = own.mask
-            about = own.total() - _mean_state(fitted, side).to(own.temporal) * valid[..., None]
-            variance[side] += _squares(own.residual[valid]), _squares(about[valid])
-            scale[side] += _squares(own.total()[valid]), own.valid
+        for side, of_side in parts.items():
+            valid = of_side.mask  # (batch, length)
+            states = of_side.total()  # (batch, length, width)
+            deviations = states - _mean_state(fitted, side).to(of_side.temporal) * valid[..., None]
+            residual_squares = _squares(of_side.residual[valid])
+            variance[side] += residual_squares, _squares(deviations[valid])
+            scale[side] += _squares(states[valid]), of_side.valid
             for name in contents:
-                missed = _squares((own.residual - predicted[side][name])[valid])
-                explained[side][name] += _squares(own.residual[valid]) - missed, _squares(own.residual[valid])
+                missed = _squares((of_side.residual - predicted[side][name])[valid])
+                explained[side][name] += residual_squares - missed, residual_squares
+        network_rows, valid = _rows(trace.scores, trace)
         for name in ("none", *contents):
-            both = (_with(parts[side], predicted[side].get(name)) for side in SIDES)
-            rows, valid = _rows(alignment_terms(*both).sum((0, 1)), trace)
-            own = _rows(trace.scores, trace)[0]
-            rebuilt[name] = rebuilt.get(name, 0) + _agreement(rows, own, valid)
+            decoder, encoder = (_with(parts[side], predicted[side].get(name)) for side in SIDES)
+            rows, _ = _rows(alignment_terms(decoder, encoder).sum((0, 1)), trace)
+            rebuilt[name] = rebuilt.get(name, 0) + _agreement(rows, network_rows, valid)
             if name == "none":
-                scale["scores"] += _squares(centred(own, valid)), int(valid.sum())
+                scale["scores"] += _squares(centred(network_rows, valid)), int(valid.sum())
                 for place, factor in enumerate(TEMPERATURES.tolist()):
-                    tempered[place] += torch.from_numpy(_agreement(rows * factor, own, valid)[::2])
+                    similar, _, count = _agreement(rows * factor, network_rows, valid)
+                    tempered[place] += torch.tensor([similar, count], dtype=torch.float64)
     similarity = tempered[:, 0] / tempered[:, 1]
     best = int(similarity.argmax())
     return {
-        "explained": {side: {name: _ratio(*v) for name, v in own.items()} for side, own in explained.items()},
+        "explained": {
+            side: {name: _ratio(*sums) for name, sums in by_content.items()}
+            for side, by_content in explained.items()
+        },
         "share": {side: _ratio(*variance[side]) for side in SIDES},
-        "scale": {side: _ratio(*sums) ** 0.5 for side, sums in scale.items()},
+        "scale": {name: _ratio(*sums) ** 0.5 for name, sums in scale.items()},
         "rebuilt": {name: _named(sums) for name, sums in rebuilt.items()}
         | {"temperature": {"similarity": float(similarity[best]), "factor": float(TEMPERATURES[best])}},
         "foreign": _foreign(trained, held_out),
@@ -139,7 +145,11 @@ def _guesses(trained: TrainedModel, corpus: Corpus, fitted: Fitted, side: str) -
         yield name, by_cell
     if lagged:
         weights = torch.linalg.pinv(square, hermitian=True) @ product
-        yield "history", lambda parts, tokens: lagged_words(tokens, parts.mask, words).double() @ weights
+
+        def by_history(parts: Parts, tokens: Tensor) -> Tensor:
+            return lagged_words(tokens, parts.mask, words).double() @ weights
+
+        yield "history", by_history
 
 
 def _cells(name: str, parts: Parts, tokens: Tensor) -> tuple[Tensor, Tensor]:
