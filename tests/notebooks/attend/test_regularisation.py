@@ -41,6 +41,9 @@ def estimate(table, quantity):
         pytest.param(
             {"decay_0": (1.0, 0.96), "decay_0p1": (1.0,), "decay_1": (1.0, 0.9)}, 0.1, id="one-has-not"
         ),
+        pytest.param(
+            {"decay_0": (1.0,), "decay_0p1": (1.0,), "decay_1": (1.0,)}, 1.0, id="the-strongest-of-two"
+        ),
         pytest.param({"decay_0": (1.0,), "decay_0p1": (0.9,)}, math.nan, id="with-no-decay"),
         pytest.param({"decay_0": (0.9,), "decay_0p1": (1.0,)}, math.nan, id="not-without-decay"),
         pytest.param({"decay_0p1": (1.0,)}, math.nan, id="none-without-decay"),
