@@ -35,9 +35,19 @@ def recomputed(name: str, archive: Archive) -> Result:
 
 
 def has_numbers_of(result: Result, before: Result) -> bool:
-    """Return True if all numbers of an earlier result are in this one, at the same places."""
-    tables = {name: result.tables.get(name) for name in before.tables}
-    return (result.config, result.values, tables) == (before.config, before.values, before.tables)
+    """Return True if all numbers of an earlier result are in this one, at the same places.
+
+    A row may lack a column, or have nothing there.
+    """
+    tables = {name: _filled(result.tables[name]) for name in before.tables if name in result.tables}
+    earlier = {name: _filled(records) for name, records in before.tables.items()}
+    return (result.config, result.values, tables) == (before.config, before.values, earlier)
+
+
+def _filled(records: list[dict]) -> list[dict]:
+    """Return the rows of a table, each with all of its columns."""
+    columns = dict.fromkeys(name for record in records for name in record)
+    return [columns | record for record in records]
 
 
 @errors_in_a_line

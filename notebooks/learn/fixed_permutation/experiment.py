@@ -9,15 +9,8 @@ from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared.copying import (
-    PROBES,
-    course_rows,
-    measure_copying,
-    outcome,
-    outcome_rows,
-    probes,
-    steps_to_learn,
-)
+from notebooks.shared.copying import measure_copying
+from notebooks.shared.copying_points import PROBES, course_rows, outcome, outcome_rows, probes, steps_to_learn
 from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, plan_of, settings_of

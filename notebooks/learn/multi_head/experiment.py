@@ -13,7 +13,8 @@ from companion.results.config import BaseConfig, Field, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared import copying
+from notebooks.shared import copying_points as copying
+from notebooks.shared.copying import measure_copying
 from notebooks.shared.intervals import Point, bounded, interval, matched, over_seeds, paired, share_interval
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import picked, settings_of
@@ -75,7 +76,7 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     """What is known before any network is trained: first trials, and random heads; the rest follows."""
     first = [_spec(config, (head,), 0, config.body) for head in range(config.candidates)]
     random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
-    return measurements_of([*first, *random], copying.measure_copying)
+    return measurements_of([*first, *random], measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -199,7 +200,7 @@ def _points(scenario: str, specs: Iterable[RunSpec], store: Store) -> list[Point
     """Every network that the store knows or may train, under the columns that name it in this chapter."""
     return [
         ({"scenario": scenario, "heads": " ".join(map(str, name["heads"]))} | picked(name, BESIDE), course)
-        for name, course in answers(measurements_of(specs, copying.measure_copying), store)
+        for name, course in answers(measurements_of(specs, measure_copying), store)
     ]
 
 

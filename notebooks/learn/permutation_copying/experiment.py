@@ -9,7 +9,8 @@ from operator import itemgetter
 from companion.results.config import BaseConfig, Positive
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared import copying
+from notebooks.shared import copying_points as copying
+from notebooks.shared.copying import measure_copying
 from notebooks.shared.intervals import Point, over_seeds
 from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
@@ -128,7 +129,7 @@ def _plan(config: Config) -> tuple[Plan]:
         own |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
         seeds = config.seeds if network == "learned" else config.controls
         groups[kind, network] = each_seed(seeds, RunSpec.of, "permutation_copying", **own)
-    return (plan_of(groups, copying.measure_copying),)
+    return (plan_of(groups, measure_copying),)
 
 
 measurements = asked(_plan)

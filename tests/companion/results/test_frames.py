@@ -92,6 +92,13 @@ def test_a_renamed_column_keeps_what_is_declared_of_it():
     assert table.frame["right"].tolist() == [0.5, 0.5]
 
 
+def test_whole_numbers_stay_whole_beside_what_is_missing():
+    table = Table.of([{"steps": 40}, {"steps": None}], {"steps": Column("updates")}, "a network")
+    steps = [row["steps"] for row in table.whole_numbers("steps").records()]
+    assert steps == [40, None]
+    assert isinstance(steps[0], int)
+
+
 def test_a_measurement_may_be_several_records():
     def by_place(record):
         return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]
