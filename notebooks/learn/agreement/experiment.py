@@ -285,8 +285,11 @@ def contextualised(numbers: Pairs, courses: AttentionCourses) -> tuple[Interval,
 # What columns of the tables are.
 
 
-def percent(meaning: str, low: float = 0.0) -> Column:
-    return Column(meaning, "%", low=low, high=100.0)
+EQUATION = "Snell et al. 2021, equation {}"
+
+
+def percent(meaning: str, low: float = 0.0, source: str = "") -> Column:
+    return Column(meaning, "%", low=low, high=100.0, source=source)
 
 
 MEANINGS = {
@@ -334,7 +337,7 @@ OF_PAIRS = {
     "falls": percent("agreement at the best checkpoint, minus that at the last", -100.0),
 }
 XI = {
-    "agreement_xi": percent("ξ of the agreement (equation 11)"),
+    "agreement_xi": percent("ξ of the agreement", source=EQUATION.format(11)),
     "agreement_starred": share("seeds of which this is ξ*"),
     "kendall_xi": percent("ξ of Kendall's τ-b"),
     "kendall_starred": share("seeds of which this is ξ*"),

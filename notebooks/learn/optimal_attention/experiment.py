@@ -441,7 +441,7 @@ QUALITY = {
     "best_bleu": Column("BLEU at the best checkpoint", "points", low=0, high=100),
     "accuracy": share("next words that are predicted correctly"),
     "loss": Column("cross-entropy of the next word", "nats a word", low=0),
-    "learned_probe": share("words for which the largest weight is at the largest β, ties counted"),
+    "learned_probe": share("words where the largest weight is among the top 5 % of β, ties counted"),
     "chance": share("the same by chance"),
     "over_chance": Column("agreement of weight and β, minus that by chance"),
 }

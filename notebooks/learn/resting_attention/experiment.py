@@ -182,7 +182,7 @@ PAIR = {
     ),
 }
 APART = {
-    "agreement": percent("texts in which the two attentions agree"),
+    "agreement": percent("texts where the first attention's top is among the top 5 % of the second's"),
     "chance": percent("the same by chance"),
 }
 SPREAD = {"spread": Column("standard deviation of the agreement over pairs of networks", "%", low=0)}
