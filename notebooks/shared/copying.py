@@ -203,19 +203,18 @@ def followed_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") 
 def followed_counts(networks: Table, by: Sequence[str]) -> Table:
     """Return by group the numbers of :data:`COUNTS` and :data:`FOLLOWED`."""
     rows = []
-    for names, group in networks.frame.groupby(list(by), sort=False):
+    for _, group in networks.frame.groupby(list(by), sort=False):
         late = group["late"].astype(bool)
+        attends = group["attends"].astype(bool)
         rows.append(
             {
-                **dict(zip(by, names, strict=True)),
                 "steps": int(group["steps"].iloc[0]),
                 "late": int(late.sum()),
-                "late_attending": int((late & group["attends"].astype(bool)).sum()),
+                "late_attending": int((late & attends).sum()),
             }
         )
-    counts = outcome_counts(networks, by)
     further = {name: [row[name] for row in rows] for name in FOLLOWED}
-    return counts.assign(FOLLOWED, **further)
+    return outcome_counts(networks, by).assign(FOLLOWED, **further)
 
 
 def followed_keys(key: str, estimates: Table, counts: Table) -> dict[str, object]:

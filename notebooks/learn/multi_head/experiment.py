@@ -190,7 +190,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     by_scenario = {name: networks.query("scenario == @name", name=name) for name in MADE_OF}
     attending = by_scenario["one_good"].query("failed == False")
     single = by_scenario["single"]
-    good = " ".join(map(str, heads["good"])).split()
+    good = [str(head) for head in heads["good"]]
     good_alone = networks.query("scenario in ('single', 'again') and heads in @good", good=good)
     good_alone = good_alone.assign({}, scenario="good")
     turned = copying.turned_away(networks, config.length)
