@@ -92,6 +92,12 @@ def test_a_renamed_column_keeps_what_is_declared_of_it():
     assert table.frame["right"].tolist() == [0.5, 0.5]
 
 
+def test_a_column_gives_its_name_to_a_renamed_one():
+    columns = {"effect": Column("what a fault does"), "quantity": Column("what is estimated")}
+    table = Table(pd.DataFrame({"effect": ["words"]}), columns, "a row").rename(effect="quantity")
+    assert dict(table.columns) == {"quantity": columns["effect"]}
+
+
 def test_a_measurement_may_be_several_records():
     def by_place(record):
         return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]
