@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 
 from attnlib.errors import BadInput
 from companion.results.frames import Table
@@ -104,16 +102,6 @@ def rows_of(nested, *names: str) -> list[dict]:
     return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
 
 
-def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
-    """:func:`rows_of` several things that are nested alike, the numbers of each in its column.
-
-    >>> side_by_side({"x": {"AO": 1}, "y": {"AO": 2}}, "kind")
-    [{'kind': 'AO', 'x': 1, 'y': 2}]
-    """
-    rows = (rows_of(own, *names, column) for column, own in columns.items())
-    return [reduce(or_, each) for each in zip(*rows, strict=True)]
-
-
 def all_wide(intervals: Mapping[str, Mapping]) -> dict:
     """Several intervals of a row, each as three columns.
 
@@ -132,11 +120,6 @@ def level_key(level: float | str) -> str:
 def level_of(column: str) -> Callable[[dict], str]:
     """What groups networks by the level in this column, see :func:`~notebooks.shared.intervals.grouped`."""
     return lambda name: level_key(name[column])
-
-
-def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
-    """Courses over training of one network, each by update."""
-    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
 
 
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:
