@@ -64,8 +64,15 @@ class Table:
         return self.with_rows(self.frame[list(names)])
 
     def rename(self, **names: str) -> Self:
-        """Return the table with other names of columns, by their present ones."""
-        columns = {names.get(name, name): column for name, column in self.columns.items()}
+        """Return the table with other names of columns, by their present ones.
+
+        What is declared under a new name already is declared no more.
+        """
+        columns = {
+            names.get(name, name): column
+            for name, column in self.columns.items()
+            if name in names or name not in names.values()
+        }
         return replace(self, frame=self.frame.rename(columns=names), columns=columns)
 
     def assign(self, columns: Columns, **values: object) -> Self:

@@ -249,11 +249,6 @@ def level_of(column: str) -> Callable[[dict], str]:
     return lambda name: level_key(name[column])
 
 
-def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
-    """Courses over training of one network, each by update."""
-    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
-
-
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:
     """Where values first reach a level, on straight lines between places; None if never."""
     at = next((i for i, value in enumerate(values) if value >= level), None)

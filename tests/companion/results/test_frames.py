@@ -109,6 +109,12 @@ def test_whole_numbers_stay_whole_beside_what_is_missing():
     assert isinstance(steps[0], int)
 
 
+def test_a_column_gives_its_name_to_a_renamed_one():
+    columns = {"effect": Column("what a fault does"), "quantity": Column("what is estimated")}
+    table = Table(pd.DataFrame({"effect": ["words"]}), columns, "a row").rename(effect="quantity")
+    assert dict(table.columns) == {"quantity": columns["effect"]}
+
+
 def test_a_measurement_may_be_several_records():
     def by_place(record):
         return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]

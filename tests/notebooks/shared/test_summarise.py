@@ -7,9 +7,8 @@ from scipy import stats
 from attnlib.errors import BadInput
 from companion.results.frames import Table
 from companion.runs.columns import Column, share
-from notebooks.shared.summaries import summarise, wide
 from notebooks.shared.intervals import jackknife_interval, share_interval
-from notebooks.shared.summaries import shares, stacked, summarise, summarise_pairs
+from notebooks.shared.summaries import shares, stacked, summarise, summarise_pairs, wide
 
 COLUMNS = {
     "task": Column("task"),
