@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
@@ -227,16 +225,6 @@ def rows_of(nested, *names: str) -> list[dict]:
         return [{names[0]: nested}]
     keyed = nested.items() if isinstance(nested, Mapping) else enumerate(nested)
     return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
-
-
-def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
-    """:func:`rows_of` several things that are nested alike, the numbers of each in its column.
-
-    >>> side_by_side({"x": {"AO": 1}, "y": {"AO": 2}}, "kind")
-    [{'kind': 'AO', 'x': 1, 'y': 2}]
-    """
-    rows = (rows_of(own, *names, column) for column, own in columns.items())
-    return [reduce(or_, each) for each in zip(*rows, strict=True)]
 
 
 def level_key(level: float | str) -> str:
