@@ -1,4 +1,4 @@
-"""Whether a recomputed result has the numbers of an earlier one."""
+"""Which recomputed results have the numbers of those that are committed."""
 
 from dataclasses import replace
 
@@ -7,30 +7,31 @@ import pytest
 from companion.results.recompute import has_numbers_of
 from companion.results.result import Result
 
-ROWS = [{"step": 0, "on_word": 0.5}, {"step": 0}]
-BEFORE = Result("coin", "paper", {"seeds": 1}, {"gain": 0.25}, {"courses": ROWS}, data={})
+RECORDS = [{"seed": 0, "slope": 1.5}, {"seed": 1}]
+BEFORE = Result("toy", "paper", {"seeds": 2}, {"slope": 1.5}, {"networks": RECORDS}, {})
 
 
-def test_further_tables_change_no_number():
-    assert has_numbers_of(replace(BEFORE, tables=BEFORE.tables | {"networks": ROWS}), BEFORE)
-
-
-def test_an_empty_column_is_as_one_that_a_row_lacks():
-    filled = [ROWS[0], {"step": 0, "on_word": None}]
-    assert has_numbers_of(replace(BEFORE, tables={"courses": filled}), BEFORE)
+@pytest.mark.parametrize(
+    "tables",
+    [
+        pytest.param({"networks": RECORDS, "estimates": []}, id="a-further-table"),
+        pytest.param({"networks": [RECORDS[0], {"seed": 1, "slope": None}]}, id="an-empty-column"),
+    ],
+)
+def test_a_result_with_all_numbers_of_the_earlier_one_has_them(tables):
+    assert has_numbers_of(replace(BEFORE, tables=tables), BEFORE)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"values": {"gain": 0.5}},
-        {"values": {"gain": 0.25, "loss": 1.0}},
-        {"config": {"seeds": 2}},
-        {"tables": {}},
-        {"tables": {"courses": ROWS[::-1]}},
-        {"tables": {"courses": [ROWS[0], {"step": 0, "on_word": 0.0}]}},
+        pytest.param({"values": {"slope": 1.6}}, id="another-value"),
+        pytest.param({"config": {"seeds": 3}}, id="another-setting"),
+        pytest.param({"tables": {}}, id="a-table-less"),
+        pytest.param({"tables": {"networks": RECORDS[::-1]}}, id="another-order"),
+        pytest.param({"tables": {"networks": [RECORDS[0], {"seed": 1, "slope": 0.0}]}}, id="a-number-more"),
+        pytest.param({"tables": {"networks": [{"seed": 0}, {"seed": 1}]}}, id="a-column-less"),
     ],
-    ids=["a value", "a new key", "a setting", "a table gone", "rows in another order", "a number in a row"],
 )
-def test_other_numbers_are_seen(changes):
+def test_a_result_that_differs_has_not(changes):
     assert not has_numbers_of(replace(BEFORE, **changes), BEFORE)
