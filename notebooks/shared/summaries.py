@@ -61,10 +61,14 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
         for quantity in quantities:
             estimate = bounded(interval_of(group[quantity]), *table.columns[quantity].range)
             rows.append({**names, "quantity": quantity, **estimate})
-    estimated = {name: str(table.columns[name]) for name in quantities}
     columns = {name: table.columns[name] for name in by}
-    columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
+    columns |= {"quantity": _quantity(table, quantities)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def _quantity(table: Table, quantities: Iterable[str]) -> Column:
+    """Return the column that names the quantity of an estimate."""
+    return Column("what is estimated", categories={name: str(table.columns[name]) for name in quantities})
 
 
 def differences(
@@ -116,7 +120,7 @@ END_DIFFERENCE = {"value": Column("mean at the largest mark minus the mean at th
 
 
 def correlations(
-    table: Table, against: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
+    table: Table, along: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
 ) -> Table:
     """Return Spearman's rank correlation of each quantity with one column, with a bootstrap interval.
 
@@ -125,23 +129,23 @@ def correlations(
 
     Args:
         table: with a row for each point.
-        against: the column that every quantity is correlated with.
+        along: the column that every quantity is correlated with.
         quantities: columns with the other numbers.
         by: columns whose values make a part of the table, correlated by itself; by default all of it.
         resampled: what the bootstrap draws.
 
     Returns:
-        A row for each part and quantity: the part's columns, then ``quantity``, ``value``, ``low``, ``high``
-        and ``n``, the number of units. Where `by` is empty there is a row even if the table has none.
+        A row for each part and quantity: the part's columns, then ``along``, the other column's name,
+        ``quantity``, ``value``, ``low``, ``high`` and ``n``, the number of units. Where `by` is empty there
+        is a row even if the table has none.
     """
     return _estimates(
         table,
-        against,
+        along,
         quantities,
         by=by,
         resampled=resampled,
         statistic=spearman_of_points,
-        quantity=f"what is correlated with {against}",
         columns=CORRELATION,
     )
 
@@ -168,7 +172,6 @@ def end_differences(
         by=by,
         resampled=resampled,
         statistic=last_minus_first,
-        quantity=f"what is compared between the ends of {along}",
         columns=END_DIFFERENCE,
     )
 
@@ -178,13 +181,12 @@ Statistic = Callable[[Float[np.ndarray, "points 2"]], float]
 
 def _estimates(
     table: Table,
-    first: str,
+    along: str,
     quantities: Iterable[str],
     *,
     by: Sequence[str],
     resampled: Bootstrap,
     statistic: Statistic,
-    quantity: str,
     columns: Columns,
 ) -> Table:
     """Return a statistic of the points of one column and each quantity, with its bootstrap interval."""
@@ -192,12 +194,15 @@ def _estimates(
     listed = list(quantities)
     for names, part in _parts(table.frame, by):
         for name in listed:
-            points = _points_by_group(part[[first, name]], part, resampled)
-            rows.append({**names, "quantity": name, **_bootstrapped(statistic, points, resampled)})
-    meanings = {name: str(table.columns[name]) for name in listed}
+            points = _points_by_group(part[[along, name]], part, resampled)
+            estimate = _bootstrapped(statistic, points, resampled)
+            rows.append({**names, "along": along, "quantity": name, **estimate})
     declared = {name: table.columns[name] for name in by}
-    declared |= {"quantity": Column(quantity, categories=meanings)} | columns
-    return Table.of(rows, declared, "an estimate with a bootstrap interval")
+    declared["along"] = Column(
+        "number along which it is estimated", categories={along: str(table.columns[along])}
+    )
+    declared["quantity"] = _quantity(table, listed)
+    return Table.of(rows, declared | columns, "an estimate with a bootstrap interval")
 
 
 def _parts(frame: "pd.DataFrame", by: Sequence[str]) -> Iterator[tuple[dict, "pd.DataFrame"]]:

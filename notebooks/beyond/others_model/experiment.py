@@ -84,12 +84,6 @@ NETWORK = {
     "heads.all": Column("heads", low=0),
     "heads.varied": Column(f"heads further from uniform attention than {EVEN}", low=0),
 }
-AGAINST = {
-    "against": Column(
-        "number of a head that shares are correlated with",
-        categories={"near_typicality": HEAD["near_typicality"].meaning, "copies": HEAD["copies"].meaning},
-    )
-}
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
@@ -111,7 +105,10 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "network": of(_network, NETWORK, "the network"),
         "layers": _layers(heads),
         "over_heads": joined(
-            [_correlated_with(against, varied) for against in AGAINST["against"].categories]
+            [
+                correlations(_of_several_layers(varied), number, SHARES, resampled=WITHIN_LAYERS)
+                for number in ("near_typicality", "copies")
+            ]
         ),
         "last_layer_minus_first": end_differences(
             _of_several_layers(ends), "layer", ["residual_share"], resampled=WITHIN_LAYERS
@@ -140,12 +137,6 @@ def _layers(heads: Table) -> Table:
     return Table(named[list(LAYER)], LAYER, "a layer")
 
 
-def _correlated_with(against: str, heads: Table) -> Table:
-    found = correlations(_of_several_layers(heads), against, SHARES, resampled=WITHIN_LAYERS)
-    named = found.assign(AGAINST, against=against)
-    return named.select(*AGAINST, *found.frame)
-
-
 def _of_several_layers(heads: Table) -> Table:
     """Return the heads, or none where all are of one layer, of which nothing is said."""
     if heads.frame["layer"].nunique() > 1:
@@ -159,8 +150,8 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     parts = over_heads.frame["quantity"].str.removesuffix("_share")
     over_heads = over_heads.assign({"part": Column("part of the states")}, part=parts)
     return view(
-        keyed(over_heads.query("against == 'near_typicality'"), "typical.{part}"),
-        keyed(over_heads.query("against == 'copies'"), "copies.{part}"),
+        keyed(over_heads.query("along == 'near_typicality'"), "typical.{part}"),
+        keyed(over_heads.query("along == 'copies'"), "copies.{part}"),
         keyed(tables["last_layer_minus_first"], "residual.last_less_first"),
         keyed(tables["layers"], "layers.layer_{layer}.{column}", REPORTED),
         keyed(tables["network"], "{column}", NETWORK),

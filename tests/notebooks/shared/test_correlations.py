@@ -106,6 +106,11 @@ def test_quantities_are_named_in_the_column_and_its_categories():
     assert found.frame["quantity"].tolist() == list(found.columns["quantity"].categories)
 
 
+def test_a_row_says_along_which_number_it_is():
+    table = points(task=list("abc"), typicality=[1.0, 2, 3], share=[1.0, 2, 3])
+    assert correlation(table)["along"] == "typicality"
+
+
 def test_the_same_rows_have_the_same_interval():
     draw = np.random.default_rng(1).random((2, 12))
     table = points(task=list("abc") * 4, typicality=draw[0], share=draw[1])
