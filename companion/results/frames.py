@@ -117,8 +117,9 @@ def joined(tables: Sequence[Table]) -> Table:
     first = tables[0]
     columns = {}
     for name, column in first.columns.items():
-        categories = [table.columns[name].categories for table in reversed(tables)]
-        columns[name] = replace(column, categories=dict(ChainMap(*categories)))
+        declared = [table.columns[name] for table in reversed(tables) if name in table.columns]
+        categories = ChainMap(*(column.categories for column in declared))
+        columns[name] = replace(column, categories=dict(categories))
     filled = [table.frame for table in tables if len(table.frame)]  # an empty one has no types to keep
     frame = pd.concat(filled, ignore_index=True) if filled else first.frame
     return replace(first, frame=frame, columns=columns)
