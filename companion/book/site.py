@@ -29,7 +29,7 @@ import yaml
 from nbformat import NotebookNode
 from sphinx_external_toc.parsing import parse_toc_data
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import AttnlibError, BadInput, check_known
 from attnlib.files import atomic_path
 from companion.book import progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
@@ -47,7 +47,19 @@ IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "book/_theme", "book/_index.yml")
-MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
+MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) ?(?P<image>\w*) -->$", re.MULTILINE)
+
+
+# What a reader of the open page does not read as words.
+NOT_READ = (
+    r"\A---\n.*?\n---\n",
+    r"^```.*?^```$",
+    r"^( *)(:{3,})\{(?:dropdown|claims)\}.*?^\1\2$",
+    r"^ *\|[^\n]*$|^ *:\w[^\n]*$|^ *:{3,}[^\n]*$",
+    r"\$\$.*?\$\$|\$[^$]*\$|<[^>]+>",
+    r"\{\w+\}`[^`]*`",
+)
+WORDS_A_MINUTE = 200
 
 
 class SiteError(AttnlibError):
@@ -161,11 +173,11 @@ def place_line(prose: str) -> str:
     return f'\n\n<p class="place">{escape(place)}</p>'
 
 
-def reading_minutes(prose: str) -> int:
-    """Return how long a page takes to read, at 200 words a minute; code and what is folded do not count."""
-    without_code = re.sub(r"^```.*?^```", "", prose, flags=re.MULTILINE | re.DOTALL)
-    open_text = re.sub(r"^( *):::\{dropdown\}.*?^\1:::$", "", without_code, flags=re.MULTILINE | re.DOTALL)
-    return max(1, round(len(re.findall(r"[A-Za-z]{2,}", open_text)) / 200))
+def words_to_read(prose: str) -> int:
+    """Return how many words a page has that are open: not code, tables, formulas, marks or what is folded."""
+    for pattern in NOT_READ:
+        prose = re.sub(pattern, " ", prose, flags=re.MULTILINE | re.DOTALL)
+    return len(re.findall(r"\w[\w'’-]*", prose))
 
 
 def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
@@ -184,7 +196,7 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
             if not source.is_file():
                 continue
             prose = source.read_text(encoding="utf-8")
-            minutes = reading_minutes(prose)
+            minutes = max(1, round(words_to_read(prose) / WORDS_A_MINUTE))
             length = f"{minutes} minute" if minutes == 1 else f"{minutes} minutes"
             chapter = yaml.safe_load(prose.split("---\n")[1]).get("audits")
             if chapter:
@@ -196,7 +208,8 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
 
 
 def fill_markers(text: str, executed: Path, page: str = "index") -> str:
-    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
+    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page, and
+    ``<!-- book:figure ID NAME -->`` another one of that page by its name,
     ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers,
     ``<!-- book:sentinels -->`` the networks that were trained anew.
     """
@@ -212,17 +225,21 @@ def fill_markers(text: str, executed: Path, page: str = "index") -> str:
         if match["kind"] not in makers:
             known = ", ".join(f"book:{kind}" for kind in makers)
             raise BadInput(f"unknown marker {match[0]!r}; expected one of: {known}")
+        if match["image"]:
+            return _figure(executed, page, match["figure"], match["image"])
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
 
 
-def _figure(executed: Path, page: str, figure: str) -> str:
+def _figure(executed: Path, page: str, figure: str, name: str = "") -> str:
     path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
-    images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
-    first = next(images, None)
-    said = first and {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
+    images = [image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell)]
+    named = [image for image in images if name in ("", image.metadata["name"])]
+    if images and not named:
+        check_known("figure", name, [image.metadata["name"] for image in images])
+    said = named and {key: " ".join(named[0].metadata[key].split()) for key in ("alt", "caption", "name")}
     shown = template(Path(__file__).with_name("lead_figure.md.jinja"))
     return shown.render(figure=figure, said=said, up="../" * page.count("/"))
 
