@@ -160,7 +160,9 @@ def figure_page(
             cell.source = own.source
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
     last = _filled(figure, files=files, title=title, version=version("attnlib"))
-    downloads = nbformat.v4.new_markdown_cell(f"{end}{last}{notes}", id="downloads")
+    summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
+    tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
+    downloads = nbformat.v4.new_markdown_cell(tail, id="downloads")
     notebook.cells = [*cells, downloads]
     return nbformat.writes(notebook)
 
