@@ -190,22 +190,28 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
         root: of the checkout. A page of the audit part names in its front matter the chapter that it belongs
             to, ``audits: primer/path_length``.
     """
+    sources = {
+        entry["file"]: root / "notebooks" / f"{entry['file']}.md"
+        for part in toc.get("parts", [])
+        for entry in part["chapters"]
+    }
+    prose = {page: path.read_text(encoding="utf-8") for page, path in sources.items() if path.is_file()}
+    chapter_of = {page: yaml.safe_load(text.split("---\n")[1]).get("audits") for page, text in prose.items()}
     lines = {}
     for part in toc.get("parts", []):
-        pages = [chapter["file"] for chapter in part["chapters"]]
+        pages = [entry["file"] for entry in part["chapters"]]
         for number, page in enumerate(pages):
-            source = root / "notebooks" / f"{page}.md"
-            if not source.is_file():
+            if page not in prose:
                 continue
-            prose = source.read_text(encoding="utf-8")
-            minutes = max(1, round(words_to_read(prose) / WORDS_A_MINUTE))
+            minutes = max(1, round(words_to_read(prose[page]) / WORDS_A_MINUTE))
             length = f"{minutes} minute" if minutes == 1 else f"{minutes} minutes"
-            chapter = yaml.safe_load(prose.split("---\n")[1]).get("audits")
-            if chapter:
-                where = f"An audit of [](/{chapter})"
+            if chapter_of[page]:
+                where = f"An audit of [](/{chapter_of[page]})"
             else:
                 where = f"Part {part['caption']}, {number} of {len(pages) - 1}"
-            lines[page] = f"\n\n{{.place}}\n{where} · {length} to read"
+            audits = [f"[](/{audit})" for audit, chapter in chapter_of.items() if chapter == page]
+            audited = f" · audited in {' and '.join(audits)}" if audits else ""
+            lines[page] = f"\n\n{{.place}}\n{where} · {length} to read{audited}"
     return lines
 
 

@@ -181,11 +181,13 @@ def test_a_chapter_says_its_part_and_how_long_it_takes_to_read(root, prose, leng
     assert line == f"\n\n{{.place}}\nPart One, 0 of 0 · {length} to read"
 
 
-def test_an_audit_page_leads_to_its_chapter(root):
+def test_an_audit_page_and_its_chapter_lead_to_each_other(root):
     text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
     (root / "notebooks" / "attend" / "rise.md").write_text(text)
-    line = here_lines(table_of_contents(root), root)["attend/rise"]
-    assert "An audit of [](/attend/fall)" in line
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
+    lines = here_lines(table_of_contents(root), root)
+    assert lines["attend/rise"].endswith("An audit of [](/attend/fall) · 1 minute to read")
+    assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
 
 
 def test_a_chapter_shows_the_figure_of_another_page(root):
@@ -240,7 +242,7 @@ def test_every_address_that_the_book_ever_had_is_a_page_or_leads_to_one():
 def test_every_audit_page_names_a_chapter_of_another_part():
     toc = table_of_contents(ROOT)
     lines = here_lines(toc, ROOT)
-    chapters = {page for page, line in lines.items() if "An audit of" not in line}
+    chapters = {page for page, line in lines.items() if "audited in" in line}
     for part in toc["parts"]:
         for entry in part["chapters"]:
             line = lines.get(entry["file"], "")
