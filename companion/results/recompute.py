@@ -35,9 +35,21 @@ def recomputed(name: str, archive: Archive) -> Result:
 
 
 def has_numbers_of(result: Result, before: Result) -> bool:
-    """Return True if all numbers of an earlier result are in this one, at the same places."""
-    tables = {name: result.tables.get(name) for name in before.tables}
-    return (result.config, result.values, tables) == (before.config, before.values, before.tables)
+    """Return True if all numbers of an earlier result are in this one, at the same places.
+
+    A column that some records of a table lack is empty there, as it is in the CSV of the table.
+    """
+    if (result.config, result.values) != (before.config, before.values):
+        return False
+    return all(
+        name in result.tables and _filled(result.tables[name]) == _filled(records)
+        for name, records in before.tables.items()
+    )
+
+
+def _filled(records: list[dict]) -> list[dict]:
+    columns = {name for record in records for name in record}
+    return [{name: record.get(name) for name in columns} for record in records]
 
 
 @errors_in_a_line

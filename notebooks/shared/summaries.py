@@ -8,7 +8,7 @@ from operator import or_
 
 from attnlib.errors import BadInput
 from companion.results.frames import Table
-from companion.runs.columns import INTERVAL, Column
+from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
     UNBOUNDED,
     Point,
@@ -55,6 +55,36 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
 
 
+def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
+    """Return what `summarise` estimates with one row for each group of networks.
+
+    Args:
+        estimates: with a row for each group and quantity.
+        columns: what the quantities are, as the summarised table declares them.
+        row: what one row is.
+
+    Returns:
+        The columns of a group; of each quantity, such as ``accuracy``, its mean ``accuracy`` and the ends
+        ``accuracy_low`` and ``accuracy_high`` of its interval; and ``n``, the number of networks, the largest
+        over the quantities where one is undefined for some networks.
+    """
+    by = [name for name in estimates.columns if name not in ("quantity", *INTERVAL)]
+    rows = []
+    for names, group in estimates.frame.groupby(by, sort=False):
+        numbers = dict(zip(by, names, strict=True))
+        for estimate in group.to_dict("records"):
+            quantity = estimate["quantity"]
+            numbers |= {quantity: estimate["value"]}
+            numbers |= {f"{quantity}_{end}": estimate[end] for end in ("low", "high")}
+        rows.append(numbers | {"n": group["n"].max()})
+    declared = {name: estimates.columns[name] for name in by}
+    for name, column in columns.items():
+        declared[name] = replace(column, meaning=f"{column.meaning}; mean over networks")
+        declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
+        declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
+    return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
+
+
 def differences(
     first: Table, second: Table, quantities: Iterable[str], *, on: Sequence[str] = ("seed",)
 ) -> Table:
@@ -70,9 +100,13 @@ def differences(
     """
     names = list(quantities)
     both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
-    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    minuends = both[names].astype(float)  # a column without any number is of objects
+    subtrahends = both[[f"{name}_second" for name in names]].astype(float).set_axis(names, axis="columns")
     unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
-    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
+    changes = minuends - subtrahends
+    return first.with_rows(both[list(first.frame)]).assign(
+        unbounded, **{name: changes[name] for name in names}
+    )
 
 
 def summarised(
@@ -112,16 +146,6 @@ def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
     """
     rows = (rows_of(own, *names, column) for column, own in columns.items())
     return [reduce(or_, each) for each in zip(*rows, strict=True)]
-
-
-def all_wide(intervals: Mapping[str, Mapping]) -> dict:
-    """Several intervals of a row, each as three columns.
-
-    >>> all_wide({"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}})
-    {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
-    """
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: own[of] for name, own in intervals.items() for end, of in ends.items()}
 
 
 def level_key(level: float | str) -> str:

@@ -7,7 +7,7 @@ from scipy import stats
 from attnlib.errors import BadInput
 from companion.results.frames import Table
 from companion.runs.columns import Column, share
-from notebooks.shared.summaries import summarise
+from notebooks.shared.summaries import summarise, wide
 
 COLUMNS = {
     "task": Column("task"),
@@ -60,3 +60,28 @@ def test_rows_of_one_unit_are_refused_as_not_independent():
 def test_groups_are_in_the_order_of_their_first_network():
     table = networks(task=["b", "a"], seed=[0, 0], loss=[1.0, 2.0])
     assert [row["task"] for row in summarise(table, ["task"], ["loss"]).records()] == ["b", "a"]
+
+
+def wide_row(**columns):
+    quantities = {name: COLUMNS[name] for name in ("accuracy", "loss") if name in columns}
+    table = wide(summarise(networks(**columns), ["task"], quantities), quantities, row="a task")
+    (row,) = table.records()
+    return row
+
+
+def test_a_wide_row_has_the_value_and_the_ends_of_each_quantity():
+    row = wide_row(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, 1.0], loss=[2.0, 2.0])
+    ends = {"accuracy_low": 0.0, "accuracy_high": 1.0, "loss_low": 2.0, "loss_high": 2.0}
+    assert row == pytest.approx({"accuracy": 0.9, "loss": 2.0, **ends, "n": 2} | {"task": "a"})
+
+
+def test_a_wide_row_counts_the_networks_of_its_most_complete_quantity():
+    row = wide_row(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, None], loss=[2.0, 2.0])
+    assert row["n"] == 2
+
+
+def test_groups_of_wide_rows_are_in_the_order_of_their_first_network():
+    table = networks(task=["b", "a"], seed=[0, 0], loss=[1.0, 2.0])
+    loss = {"loss": COLUMNS["loss"]}
+    rows = wide(summarise(table, ["task"], loss), loss, row="a task").records()
+    assert [row["task"] for row in rows] == ["b", "a"]
