@@ -31,7 +31,7 @@ from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import atomic_path
-from companion.book import progress
+from companion.book import previews, progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
@@ -292,8 +292,13 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
+    made_pictures: dict[str, bytes] = {}
     leaving: dict[str, bytes] = {}
     wrong: list[str] = []
+    name = book_name(root)
+    cover = previews.first_picture(executed, previews.COVER)
+    if cover:
+        made_pictures["_files/previews/book.png"] = previews.card(cover, name, "")
 
     def filled_page(path: Path, page: str) -> tuple[str, str]:
         """Return the prose with every mark filled, and the notes that its badges open."""
@@ -317,6 +322,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             if notebook.is_file():
                 leaving[page] = leaving_notebook(notebook)
             prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
+            picture = previews.first_picture(executed, page)
+            if picture:
+                made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)
             end = closing(page, root, judged)
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end=end, notes=notes)
         else:
@@ -327,7 +335,27 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     if leaving:  # beside the site, which would be twice as large with it
         with atomic_path(folder.parent / ARCHIVE) as path:
             path.write_bytes(book_archive(root, leaving))
-    return _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
+    texts = {page: text.encode() for page, text in made.items()}
+    return _sync(wanted | made_pictures | texts, folder)
+
+
+def title_of(prose: str) -> str:
+    """Return the title of a page without its markup; empty if it has none.
+
+    Example:
+        >>> title_of("# Copying in *one* order\n\nIt is slow.")
+        'Copying in one order'
+    """
+    heading = next((line for line in prose.splitlines() if line.startswith("# ")), "# ")
+    return re.sub(r"[*`]", "", heading[2:]).strip()
+
+
+def book_name(root: Path) -> str:
+    """Return the book's name, from ``_config.yml``; empty in a folder without one."""
+    config = root / "_config.yml"
+    if not config.is_file():
+        return ""
+    return str(yaml.safe_load(config.read_text(encoding="utf-8"))["title"])
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:
