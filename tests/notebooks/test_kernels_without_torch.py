@@ -21,11 +21,15 @@ FIGURES = sorted(
     path.relative_to(ROOT / "notebooks").with_suffix("").as_posix()
     for path in (ROOT / "notebooks").glob("*/*.md")
 )
-# Imports the statements of one figure after the other, and says which one brought torch along.
+# Imports the statements of one figure after the other, opens its page, and says which one brought torch along.
 PROGRAM = """
-import json, sys
+import json, os, sys
+from companion.book.notebook import open_page
+from companion.results.request import Request
 for figure, statements in json.load(sys.stdin).items():
     exec(statements, {})
+    os.environ["ATTNLIB_REQUEST"] = Request(figure, "paper").as_text()
+    open_page(figure, {})
     assert "torch" not in sys.modules, figure
 """
 
