@@ -47,6 +47,7 @@ IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "book/_theme", "book/_index.yml")
+DRAWINGS = Path("book", "_drawings")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
 
 
@@ -163,7 +164,8 @@ def place_line(prose: str) -> str:
 def fill_markers(text: str, executed: Path) -> str:
     """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
     ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers,
-    ``<!-- book:sentinels -->`` the networks that were trained anew.
+    ``<!-- book:sentinels -->`` the networks that were trained anew, ``<!-- book:drawing NAME -->`` a drawing
+    inside of HTML, where the directive of drawings cannot be written.
     """
 
     makers = {
@@ -171,6 +173,7 @@ def fill_markers(text: str, executed: Path) -> str:
         "commands": commands_markdown,
         "map": _map,
         "sentinels": lambda _: sentinels_markdown(find_root()),
+        "drawing": _drawing,
     }
 
     def replaced(match: re.Match) -> str:
@@ -180,6 +183,13 @@ def fill_markers(text: str, executed: Path) -> str:
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
+
+
+def _drawing(name: str) -> str:
+    path = find_root() / DRAWINGS / f"{name}.svg"
+    if not path.is_file():
+        raise BadInput(f"no drawing {name!r} in {DRAWINGS}")
+    return path.read_text(encoding="utf-8").strip()
 
 
 def _figure(executed: Path, figure: str) -> str:

@@ -1,6 +1,6 @@
 """From where on a network has learned. Without torch, so that notebooks that draw import it at no cost."""
 
-LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
+LEARNED = 0.95  # of the words right, the least of a network that has learned a synthetic task
 COPIED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 HALF = 0.5  # of the words to copy: from there on words are known, or attention is there

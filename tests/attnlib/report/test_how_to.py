@@ -1,4 +1,4 @@
-"""The lines of the quick start and the reference pages, as they are printed; networks inside the package, which have learned."""
+"""The lines of the quick start and the reference pages, as they are printed; networks of the package."""
 
 import re
 import shlex

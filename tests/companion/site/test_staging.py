@@ -11,9 +11,11 @@ from unittest.mock import patch
 import jinja2
 import nbformat
 import pytest
+from PIL import Image
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput
+from companion.book import previews
 from companion.book.site import stage, table_of_contents
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
