@@ -557,7 +557,7 @@ def translation_checksums(
 
 
 def available(name: str) -> bool:
-    """Whether all files of a set are on this machine, unchecked; synthetic sets and those of the reader have none."""
+# -- synthetic -----------------------------------------------------------------------------------------------
     one = _set(name)
     return one.dataset is None or one.dataset.available(one.files)
 

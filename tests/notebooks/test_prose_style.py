@@ -16,7 +16,8 @@ FILES += [ROOT / "README.md", *sorted((ROOT / "claims").glob("*.yaml"))]  # what
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 RULES = beside(__file__, "prose")
 BULLET = r"\s*(?:[-*#]+|\d+\.) "
-SENTENCE_ENDS = re.compile(rf"(?<!et al)(?<!e\.g)(?<!i\.e)[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
+ABBREVIATED = r"(?<!et al)(?<!e\.g)(?<!i\.e)"  # after which a full stop ends no sentence
+SENTENCE_ENDS = re.compile(rf"{ABBREVIATED}[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
 NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 
 

@@ -188,7 +188,9 @@ def test_the_counts_that_are_drawn_are_those_of_the_chapter():
     drawn = count_table()
     for row, source in enumerate(sources):
         for column, target in enumerate(targets):
-            assert counted[FIRST + row, FIRST + column] == pytest.approx(float(drawn.get((source, target), 0)))
+            assert counted[FIRST + row, FIRST + column] == pytest.approx(
+                float(drawn.get((source, target), 0))
+            )
     fimbo = alignment(translation(counted), corpus.source(0), corpus.target(0))[1]
     assert fimbo.tolist() == pytest.approx([1 / 3, 2 / 3])
 
