@@ -557,7 +557,7 @@ def translation_checksums(
 
 
 def available(name: str) -> bool:
-# -- synthetic -----------------------------------------------------------------------------------------------
+    """Whether all files of a set are on this machine, unchecked; synthetic sets have none, nor own texts."""
     one = _set(name)
     return one.dataset is None or one.dataset.available(one.files)
 

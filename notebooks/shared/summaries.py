@@ -1,16 +1,16 @@
 """From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import or_
+from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table
-from companion.runs.columns import INTERVAL, Column
+from companion.results.frames import Table, joined
+from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
     UNBOUNDED,
+    Interval,
     Point,
     bounded,
     each_over_seeds,
@@ -18,10 +18,17 @@ from notebooks.shared.intervals import (
     less,
     matched,
     nested,
+    over_pairs,
+    share_interval,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str = "seed") -> Table:
+
+def summarise(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
     """Return the mean of each quantity over the networks of each group, with Student's 95 % interval.
 
     Networks where a quantity is undefined are left out of its mean. An interval ends where the numbers of its
@@ -31,7 +38,7 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
         table: with a row for each network.
         by: columns whose values make a group.
         quantities: columns with the numbers.
-        unit: the column that tells the independent networks of a group apart.
+        unit: the column, or columns, that tell the independent networks of a group apart.
 
     Returns:
         A row for each group and quantity: the group's columns, then ``quantity``, ``value``, ``low``,
@@ -40,19 +47,131 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     Raises:
         BadInput: two rows of a group are of the same unit, and so are not independent.
     """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(interval_of(group[quantity]), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=unit)
+
+
+def shares(
+    table: Table, by: Sequence[str], outcomes: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
+    """Return in how many networks of each group each outcome occurs, as a share with Wilson's interval.
+
+    As :func:`summarise`; `outcomes` are columns of truth values.
+    """
+
+    def share_of(group: "pd.DataFrame", outcome: str) -> Interval:
+        return share_interval(int(group[outcome].sum()), len(group))
+
+    return estimated(table, by, outcomes, share_of, unit=unit)
+
+
+PAIR = ("seed", "second_seed")  # columns that name the two networks of a pair
+
+
+def summarise_pairs(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, pair: Sequence[str] = PAIR
+) -> Table:
+    """Return the mean of each quantity over the pairs of each group, with the jackknife's interval.
+
+    As :func:`summarise`, of a table with a row for each pair of networks, which the columns `pair` name.
+    Pairs share their networks: a network is left out with all its pairs
+    (:func:`~notebooks.shared.intervals.over_pairs`), and ``n`` counts networks.
+    """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(over_pairs(by_pair(group, quantity, pair)), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=pair)
+
+
+def by_pair(
+    rows: "pd.DataFrame", quantity: str, pair: Sequence[str] = PAIR
+) -> dict[tuple[Hashable, Hashable], float]:
+    """Return a quantity by the two networks that each row is of."""
+    first, second = pair
+    return dict(zip(zip(rows[first], rows[second], strict=True), rows[quantity], strict=True))
+
+
+def estimated(
+    table: Table,
+    by: Sequence[str],
+    quantities: Iterable[str],
+    estimator: Callable[["pd.DataFrame", str], Interval],
+    *,
+    unit: str | Sequence[str],
+) -> Table:
+    """Return an estimate of each quantity in each group, see :func:`summarise`.
+
+    Args:
+        table: with a row for each unit.
+        by: columns whose values make a group.
+        quantities: columns with the numbers.
+        estimator: makes an interval of the rows of a group and the name of a quantity.
+        unit: the column, or columns, that tell the rows of a group apart.
+
+    Raises:
+        BadInput: two rows of a group are of the same unit.
+    """
     import pandas as pd
 
+    unit = [unit] if isinstance(unit, str) else list(unit)
+    names = list(quantities)
     rows = []
-    for names, group in table.frame.groupby(list(by), sort=False):
+    for values, group in table.frame.groupby(list(by), sort=False):
         if group[unit].duplicated().any():
-            raise BadInput(f"{unit} does not tell rows of {names} apart; group by one more column")
-        for quantity in quantities:
-            estimate = bounded(interval_of(group[quantity]), *table.columns[quantity].range)
-            rows.append({**dict(zip(by, names, strict=True)), "quantity": quantity, **estimate})
-    estimated = {name: str(table.columns[name]) for name in quantities}
+            columns_of_unit = ", ".join(unit)
+            raise BadInput(
+                f"{columns_of_unit} does not tell rows of {values} apart; group by one more column"
+            )
+        named = dict(zip(by, values, strict=True))
+        rows += [{**named, "quantity": name, **estimator(group, name)} for name in names]
+    categories = {name: str(table.columns[name]) for name in names}
     columns = {name: table.columns[name] for name in by}
-    columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
+    columns |= {"quantity": Column("what is estimated", categories=categories)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
+    """Return what `summarise` estimates with one row for each group of networks.
+
+    Args:
+        estimates: with a row for each group and quantity.
+        columns: what the quantities are, as the summarised table declares them.
+        row: what one row is.
+
+    Returns:
+        The columns of a group; of each quantity, such as ``accuracy``, its mean ``accuracy`` and the ends
+        ``accuracy_low`` and ``accuracy_high`` of its interval; and ``n``, the number of networks, the largest
+        over the quantities where one is undefined for some networks.
+    """
+    by = [name for name in estimates.columns if name not in ("quantity", *INTERVAL)]
+    rows = []
+    for names, group in estimates.frame.groupby(by, sort=False):
+        numbers = dict(zip(by, names, strict=True))
+        for estimate in group.to_dict("records"):
+            quantity = estimate["quantity"]
+            numbers |= {quantity: estimate["value"]}
+            numbers |= {f"{quantity}_{end}": estimate[end] for end in ("low", "high")}
+        rows.append(numbers | {"n": group["n"].max()})
+    declared = {name: estimates.columns[name] for name in by}
+    for name, column in columns.items():
+        declared[name] = replace(column, meaning=f"{column.meaning}; mean over networks")
+        declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
+        declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
+    return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
+
+
+def stacked(estimates: Sequence[Table]) -> Table:
+    """Return several tables of estimates, which have the same groups, as one of all their quantities."""
+    first = estimates[0]
+    categories: dict[str, str] = {}
+    for table in estimates:
+        categories |= table.columns["quantity"].categories
+    quantity = replace(first.columns["quantity"], categories=categories)
+    return replace(joined(estimates), columns={**first.columns, "quantity": quantity})
 
 
 def differences(
@@ -70,9 +189,13 @@ def differences(
     """
     names = list(quantities)
     both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
-    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    minuends = both[names].astype(float)  # a column without any number is of objects
+    subtrahends = both[[f"{name}_second" for name in names]].astype(float).set_axis(names, axis="columns")
     unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
-    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
+    changes = minuends - subtrahends
+    return first.with_rows(both[list(first.frame)]).assign(
+        unbounded, **{name: changes[name] for name in names}
+    )
 
 
 def summarised(
@@ -104,26 +227,6 @@ def rows_of(nested, *names: str) -> list[dict]:
     return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
 
 
-def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
-    """:func:`rows_of` several things that are nested alike, the numbers of each in its column.
-
-    >>> side_by_side({"x": {"AO": 1}, "y": {"AO": 2}}, "kind")
-    [{'kind': 'AO', 'x': 1, 'y': 2}]
-    """
-    rows = (rows_of(own, *names, column) for column, own in columns.items())
-    return [reduce(or_, each) for each in zip(*rows, strict=True)]
-
-
-def all_wide(intervals: Mapping[str, Mapping]) -> dict:
-    """Several intervals of a row, each as three columns.
-
-    >>> all_wide({"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}})
-    {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
-    """
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: own[of] for name, own in intervals.items() for end, of in ends.items()}
-
-
 def level_key(level: float | str) -> str:
     """A level of a setting as part of a dotted key: ``0p001`` for 0.001."""
     return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
@@ -132,11 +235,6 @@ def level_key(level: float | str) -> str:
 def level_of(column: str) -> Callable[[dict], str]:
     """What groups networks by the level in this column, see :func:`~notebooks.shared.intervals.grouped`."""
     return lambda name: level_key(name[column])
-
-
-def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
-    """Courses over training of one network, each by update."""
-    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
 
 
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:

@@ -14,6 +14,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import JudgedSums
 from attnlib.decomposition.components import Components
 from companion.results.result import Result
+from companion.results.run import computed
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
@@ -123,16 +124,25 @@ def test_positions_of_a_source_have_different_lexical_probes():
 
 
 def test_the_report_says_how_well_the_model_predicts_and_agrees_with_the_probe(store):
-    values, tables = your_own_model.compute(tiny("your_own_model"), store)
-    assert values["learned"]["sentences"] > 0
-    cross = [row for row in tables["heads"] if row["kind"] == "cross"]
+    outcome = computed(your_own_model, tiny("your_own_model"), store)
+    assert outcome.values["learned"]["sentences"] > 0
+    cross = [row for row in outcome.tables["heads"] if row["kind"] == "cross"]
     assert all(0 <= row["agreement_with_probe"] <= 1 for row in cross)
+
+
+def test_every_column_of_a_measured_report_is_declared(store):
+    config = tiny("your_own_model")
+    (measurement,) = your_own_model.measurements(config)
+    measured, tables = measurement.answer(store), your_own_model.compute(config, store)
+    for name in your_own_model.ROWS:
+        assert set(measured[name][0]) == set(tables[name].frame)
 
 
 def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     config = tiny("your_own_model")
-    values, tables = your_own_model.compute(config, store)
-    frame = framed_report(Result("your_own_model", "quick", vars(config), values, tables, data={}))
+    outcome = computed(your_own_model, config, store)
+    numbers = {"values": outcome.values, "tables": outcome.tables}
+    frame = framed_report(Result("your_own_model", "quick", vars(config), data={}, **numbers))
     assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)
     page = html.unescape(frame.partition('srcdoc="')[2])
     assert page.count("<h2") >= 5
