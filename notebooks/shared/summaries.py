@@ -205,6 +205,9 @@ def differences(
     )
 
 
+BOOTSTRAP_SEED = 20_211_015  # any fixed number: an interval is then a function of the points
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
     """What a bootstrap draws anew: groups of rows, then units within each group.
@@ -221,7 +224,7 @@ class Bootstrap:
     groups: str
     units: Sequence[str] = ()
     draws_groups: bool = True
-    seed: int = 20_211_015
+    seed: int = BOOTSTRAP_SEED
 
 
 RESAMPLED = {  # columns of an estimate whose interval is a bootstrap's
