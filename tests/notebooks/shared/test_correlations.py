@@ -67,9 +67,9 @@ def test_rows_of_a_unit_are_drawn_together():
 
 
 def test_a_unit_may_have_more_rows_than_another():
-    table = points(task=["a"] * 4, network=[0, 0, 0, 1], typicality=[1.0, 2, 3, 4], share=[1.0, 2, 3, 4])
+    table = points(task=["a"] * 4, network=[0, 0, 0, 1], typicality=[1.0, 2, 3, 4], share=[4.0, 3, 2, 1])
     found = correlation(table, Bootstrap(groups="task", units=["network"]))
-    assert (found["value"], found["n"]) == (1, 2)
+    assert (found["value"], found["n"]) == (-1, 2)
 
 
 def test_a_row_that_lacks_a_number_is_left_out():
