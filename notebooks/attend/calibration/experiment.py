@@ -29,8 +29,8 @@ from companion.runs.suite import point, task_name_of
 from notebooks.shared.intervals import TAILS, drawn_rows, interval, kind
 from notebooks.shared.measure import attend_and_read, fit_components
 from notebooks.shared.plan import by_spec
-from notebooks.shared.summaries import BOOTSTRAP_SEED
 from notebooks.shared.suite import CELL_TASKS, DIAL, PAPER_TASKS, SuiteConfig, family, model_specs_and_cells
+from notebooks.shared.summaries import BOOTSTRAP_SEED
 from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
 
 # Both sides of one question, measured of the same held-out samples of a network.
