@@ -79,6 +79,10 @@ class Table:
         """Return the table with further columns; `values` are those of :meth:`pandas.DataFrame.assign`."""
         return replace(self, frame=self.frame.assign(**values), columns={**self.columns, **columns})
 
+    def whole_numbers(self, *names: str) -> Self:
+        """Return the table with these columns as whole numbers, also where some are missing."""
+        return self.with_rows(self.frame.astype(dict.fromkeys(names, "Int64")))
+
     def query(self, condition: str, **names: object) -> Self:
         """Return the rows that satisfy a condition of :meth:`pandas.DataFrame.query`.
 

@@ -37,7 +37,7 @@ def recomputed(name: str, archive: Archive) -> Result:
 def has_numbers_of(result: Result, before: Result) -> bool:
     """Return True if all numbers of an earlier result are in this one, at the same places.
 
-    A column that some records of a table lack is empty there, as it is in the CSV of the table.
+    A column that a row lacks has no number there, like one that is empty.
     """
     if (result.config, result.values) != (before.config, before.values):
         return False
@@ -48,8 +48,8 @@ def has_numbers_of(result: Result, before: Result) -> bool:
 
 
 def _filled(records: list[dict]) -> list[dict]:
-    columns = {name for record in records for name in record}
-    return [{name: record.get(name) for name in columns} for record in records]
+    """Return records without what is empty in them."""
+    return [{name: value for name, value in record.items() if value is not None} for record in records]
 
 
 @errors_in_a_line

@@ -1,14 +1,16 @@
 """From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table
+from companion.results.frames import Table, joined
 from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
     UNBOUNDED,
+    Interval,
     Point,
     bounded,
     each_over_seeds,
@@ -16,10 +18,17 @@ from notebooks.shared.intervals import (
     less,
     matched,
     nested,
+    over_pairs,
+    share_interval,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str = "seed") -> Table:
+
+def summarise(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
     """Return the mean of each quantity over the networks of each group, with Student's 95 % interval.
 
     Networks where a quantity is undefined are left out of its mean. An interval ends where the numbers of its
@@ -29,7 +38,7 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
         table: with a row for each network.
         by: columns whose values make a group.
         quantities: columns with the numbers.
-        unit: the column that tells the independent networks of a group apart.
+        unit: the column, or columns, that tell the independent networks of a group apart.
 
     Returns:
         A row for each group and quantity: the group's columns, then ``quantity``, ``value``, ``low``,
@@ -38,18 +47,90 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     Raises:
         BadInput: two rows of a group are of the same unit, and so are not independent.
     """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(interval_of(group[quantity]), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=unit)
+
+
+def shares(
+    table: Table, by: Sequence[str], outcomes: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
+    """Return in how many networks of each group each outcome occurs, as a share with Wilson's interval.
+
+    As :func:`summarise`; `outcomes` are columns of truth values.
+    """
+
+    def share_of(group: "pd.DataFrame", outcome: str) -> Interval:
+        return share_interval(int(group[outcome].sum()), len(group))
+
+    return estimated(table, by, outcomes, share_of, unit=unit)
+
+
+PAIR = ("seed", "second_seed")  # columns that name the two networks of a pair
+
+
+def summarise_pairs(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, pair: Sequence[str] = PAIR
+) -> Table:
+    """Return the mean of each quantity over the pairs of each group, with the jackknife's interval.
+
+    As :func:`summarise`, of a table with a row for each pair of networks, which the columns `pair` name.
+    Pairs share their networks: a network is left out with all its pairs
+    (:func:`~notebooks.shared.intervals.over_pairs`), and ``n`` counts networks.
+    """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(over_pairs(by_pair(group, quantity, pair)), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=pair)
+
+
+def by_pair(
+    rows: "pd.DataFrame", quantity: str, pair: Sequence[str] = PAIR
+) -> dict[tuple[Hashable, Hashable], float]:
+    """Return a quantity by the two networks that each row is of."""
+    first, second = pair
+    return dict(zip(zip(rows[first], rows[second], strict=True), rows[quantity], strict=True))
+
+
+def estimated(
+    table: Table,
+    by: Sequence[str],
+    quantities: Iterable[str],
+    estimator: Callable[["pd.DataFrame", str], Interval],
+    *,
+    unit: str | Sequence[str],
+) -> Table:
+    """Return an estimate of each quantity in each group, see :func:`summarise`.
+
+    Args:
+        table: with a row for each unit.
+        by: columns whose values make a group.
+        quantities: columns with the numbers.
+        estimator: makes an interval of the rows of a group and the name of a quantity.
+        unit: the column, or columns, that tell the rows of a group apart.
+
+    Raises:
+        BadInput: two rows of a group are of the same unit.
+    """
     import pandas as pd
 
+    unit = [unit] if isinstance(unit, str) else list(unit)
+    names = list(quantities)
     rows = []
-    for names, group in table.frame.groupby(list(by), sort=False):
+    for values, group in table.frame.groupby(list(by), sort=False):
         if group[unit].duplicated().any():
-            raise BadInput(f"{unit} does not tell rows of {names} apart; group by one more column")
-        for quantity in quantities:
-            estimate = bounded(interval_of(group[quantity]), *table.columns[quantity].range)
-            rows.append({**dict(zip(by, names, strict=True)), "quantity": quantity, **estimate})
-    estimated = {name: str(table.columns[name]) for name in quantities}
+            columns_of_unit = ", ".join(unit)
+            raise BadInput(
+                f"{columns_of_unit} does not tell rows of {values} apart; group by one more column"
+            )
+        named = dict(zip(by, values, strict=True))
+        rows += [{**named, "quantity": name, **estimator(group, name)} for name in names]
+    categories = {name: str(table.columns[name]) for name in names}
     columns = {name: table.columns[name] for name in by}
-    columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
+    columns |= {"quantity": Column("what is estimated", categories=categories)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
 
 
@@ -81,6 +162,16 @@ def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
         declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
         declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
     return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
+
+
+def stacked(estimates: Sequence[Table]) -> Table:
+    """Return several tables of estimates, which have the same groups, as one of all their quantities."""
+    first = estimates[0]
+    categories: dict[str, str] = {}
+    for table in estimates:
+        categories |= table.columns["quantity"].categories
+    quantity = replace(first.columns["quantity"], categories=categories)
+    return replace(joined(estimates), columns={**first.columns, "quantity": quantity})
 
 
 def differences(
