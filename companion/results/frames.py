@@ -122,12 +122,18 @@ def _labels(column: Column) -> list[dict[str, str]]:
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Return the rows of several tables of the same columns in one."""
+    """Return the rows of several tables of the same columns in one, with the categories of all."""
     import pandas as pd
 
     first = tables[0]
+    columns = {}
+    for name, column in first.columns.items():
+        declared = [table.columns[name] for table in reversed(tables) if name in table.columns]
+        categories = ChainMap(*(column.categories for column in declared))
+        columns[name] = replace(column, categories=dict(categories))
     filled = [table.frame for table in tables if len(table.frame)]  # an empty one has no types to keep
-    return first.with_rows(pd.concat(filled, ignore_index=True) if filled else first.frame)
+    frame = pd.concat(filled, ignore_index=True) if filled else first.frame
+    return replace(first, frame=frame, columns=columns)
 
 
 Record = Mapping[str, object]  # a name, and a number, text or nested records

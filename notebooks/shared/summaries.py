@@ -1,9 +1,12 @@
 """From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
 
 from attnlib.errors import BadInput
 from companion.results.frames import Table, joined
@@ -14,12 +17,15 @@ from notebooks.shared.intervals import (
     Point,
     bounded,
     each_over_seeds,
+    hierarchical_bootstrap,
     interval_of,
+    last_minus_first,
     less,
     matched,
     nested,
     over_pairs,
     share_interval,
+    spearman_of_points,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ def summarise(
 
     Args:
         table: with a row for each network.
-        by: columns whose values make a group.
+        by: columns whose values make a group. Without any, all rows are one group, also where there are none.
         quantities: columns with the numbers.
         unit: the column, or columns, that tell the independent networks of a group apart.
 
@@ -120,18 +126,19 @@ def estimated(
     unit = [unit] if isinstance(unit, str) else list(unit)
     names = list(quantities)
     rows = []
-    for values, group in table.frame.groupby(list(by), sort=False):
+    for named, group in _parts(table.frame, by):
         if group[unit].duplicated().any():
             columns_of_unit = ", ".join(unit)
-            raise BadInput(
-                f"{columns_of_unit} does not tell rows of {values} apart; group by one more column"
-            )
-        named = dict(zip(by, values, strict=True))
+            raise BadInput(f"{columns_of_unit} does not tell rows of {named} apart; group by one more column")
         rows += [{**named, "quantity": name, **estimator(group, name)} for name in names]
-    categories = {name: str(table.columns[name]) for name in names}
     columns = {name: table.columns[name] for name in by}
-    columns |= {"quantity": Column("what is estimated", categories=categories)} | INTERVAL
+    columns |= {"quantity": _quantity(table, names)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def _quantity(table: Table, quantities: Iterable[str]) -> Column:
+    """Return the column that names the quantity of an estimate."""
+    return Column("what is estimated", categories={name: str(table.columns[name]) for name in quantities})
 
 
 def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
@@ -196,6 +203,166 @@ def differences(
     return first.with_rows(both[list(first.frame)]).assign(
         unbounded, **{name: changes[name] for name in names}
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """What a bootstrap draws anew: groups of rows, then units within each group.
+
+    Attributes:
+        groups: the column whose values make a group, such as a family of tasks, whose rows are alike.
+        units: columns that tell the units of a group apart, whose rows are drawn together, such as a network
+            with several heads. By default every row is a unit.
+        draws_groups: whether groups are drawn as well. Groups that are set by design, as the marks of a dial
+            are, stay.
+        seed: of the draws. Any fixed number makes an interval a function of the rows.
+    """
+
+    groups: str
+    units: Sequence[str] = ()
+    draws_groups: bool = True
+    seed: int = 20_211_015
+
+
+RESAMPLED = {  # columns of an estimate whose interval is a bootstrap's
+    "low": Column("2.5th percentile over resamples; empty where there are fewer than three rows"),
+    "high": Column("97.5th percentile over resamples; empty where there are fewer than three rows"),
+    "n": Column("units with both numbers, which are drawn anew", low=0),
+}
+CORRELATION = {"value": Column("Spearman's rank correlation", low=-1.0, high=1.0)} | RESAMPLED
+END_DIFFERENCE = {"value": Column("mean at the largest mark minus the mean at the smallest")} | RESAMPLED
+
+
+def correlations(
+    table: Table, along: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
+) -> Table:
+    """Return Spearman's rank correlation of each quantity with one column, with a bootstrap interval.
+
+    Rows where either number is undefined are left out. Of fewer than three rows, or where either number is
+    constant, there is no correlation.
+
+    Args:
+        table: with a row for each point.
+        along: the column that every quantity is correlated with.
+        quantities: columns with the other numbers.
+        by: columns whose values make a part of the table, correlated by itself; by default all of it.
+        resampled: what the bootstrap draws.
+
+    Returns:
+        A row for each part and quantity: the part's columns, then ``along``, the other column's name,
+        ``quantity``, ``value``, ``low``, ``high`` and ``n``, the number of units. Where `by` is empty there
+        is a row even if the table has none.
+    """
+    return _estimates(
+        table,
+        along,
+        quantities,
+        by=by,
+        resampled=resampled,
+        statistic=spearman_of_points,
+        columns=CORRELATION,
+    )
+
+
+def end_differences(
+    table: Table, along: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
+) -> Table:
+    """Return the mean of each quantity at the largest value of a column minus that at its smallest value.
+
+    Args:
+        table: with a row for each point.
+        along: the column with the marks, such as those of a dial.
+        quantities: columns with the numbers.
+        by: columns whose values make a part of the table, estimated by itself; by default all of it.
+        resampled: what the bootstrap draws.
+
+    Returns:
+        Rows as :func:`correlations` has them.
+    """
+    return _estimates(
+        table,
+        along,
+        quantities,
+        by=by,
+        resampled=resampled,
+        statistic=last_minus_first,
+        columns=END_DIFFERENCE,
+    )
+
+
+Statistic = Callable[[Float[np.ndarray, "points 2"]], float]
+
+
+def _estimates(
+    table: Table,
+    along: str,
+    quantities: Iterable[str],
+    *,
+    by: Sequence[str],
+    resampled: Bootstrap,
+    statistic: Statistic,
+    columns: Columns,
+) -> Table:
+    """Return a statistic of the points of one column and each quantity, with its bootstrap interval."""
+    rows = []
+    listed = list(quantities)
+    for names, part in _parts(table.frame, by):
+        for name in listed:
+            points = _points_by_group(part[[along, name]], part, resampled)
+            estimate = _bootstrapped(statistic, points, resampled)
+            rows.append({**names, "along": along, "quantity": name, **estimate})
+    declared = {name: table.columns[name] for name in by}
+    declared["along"] = Column(
+        "number along which it is estimated", categories={along: str(table.columns[along])}
+    )
+    declared["quantity"] = _quantity(table, listed)
+    return Table.of(rows, declared | columns, "an estimate with a bootstrap interval")
+
+
+def _parts(frame: "pd.DataFrame", by: Sequence[str]) -> Iterator[tuple[dict, "pd.DataFrame"]]:
+    """Yield each part of a frame with the values of `by` that name it; without `by`, all of it."""
+    if not by:
+        yield {}, frame
+        return
+    for values, part in frame.groupby(list(by), sort=False):
+        yield dict(zip(by, values, strict=True)), part
+
+
+Points = dict[object, Float[np.ndarray, "units rows 2"]]  # by group; NaN where a unit has fewer rows
+
+
+def _points_by_group(pairs: "pd.DataFrame", rows: "pd.DataFrame", resampled: Bootstrap) -> Points:
+    """Return the points where both columns of `pairs` are defined, in the order of their rows."""
+    pairs = pairs.astype(float)
+    defined = pairs.notna().all(axis=1)
+    points = pairs[defined].to_numpy()  # (points, 2)
+    rows = rows[defined].reset_index(drop=True)
+    if rows.empty:
+        return {}
+    names = [resampled.groups, *resampled.units] if resampled.units else rows.index
+    units = rows.groupby(names, sort=False)
+    unit = units.ngroup().to_numpy()  # (points,)
+    place = units.cumcount().to_numpy()  # (points,): of a row within its unit
+    by_unit = np.full((unit.max() + 1, place.max() + 1, 2), math.nan)  # (units, rows, 2)
+    by_unit[unit, place] = points
+    group_of_unit = units[resampled.groups].first().to_numpy()  # (units,)
+    return {group: by_unit[group_of_unit == group] for group in dict.fromkeys(group_of_unit)}
+
+
+def _bootstrapped(statistic: Statistic, groups: Points, resampled: Bootstrap) -> Interval:
+    """Return the statistic of all points with its interval; without numbers where it is undefined."""
+
+    def of_units(units: Float[np.ndarray, "units rows 2"]) -> float:
+        points = units.reshape(-1, 2)
+        points = points[~np.isnan(points).any(axis=1)]
+        return statistic(points) if len(points) > 1 else math.nan
+
+    n_units = sum(len(units) for units in groups.values())
+    n_points = sum(int((~np.isnan(units[..., 0])).sum()) for units in groups.values())
+    if n_points < 3:
+        return interval_of() | {"n": n_units}
+    generator = np.random.default_rng(resampled.seed)
+    return hierarchical_bootstrap(groups, generator, statistic=of_units, nested=resampled.draws_groups)
 
 
 def summarised(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from companion.book.site import words_to_read
 from tests.tables import beside
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +17,8 @@ FILES += [ROOT / "README.md", *sorted((ROOT / "claims").glob("*.yaml"))]  # what
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 RULES = beside(__file__, "prose")
 BULLET = r"\s*(?:[-*#]+|\d+\.) "
-SENTENCE_ENDS = re.compile(rf"(?<!al)(?<!e\.g)(?<!i\.e)[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
+ABBREVIATED = r"(?<!et al)(?<!e\.g)(?<!i\.e)"  # after which a full stop ends no sentence
+SENTENCE_ENDS = re.compile(rf"{ABBREVIATED}[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
 NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 
 
@@ -50,10 +52,13 @@ def sentences(page: str, source: str) -> Iterator[tuple[int, str]]:
 
 
 def mistakes(page: str, source: str) -> list[str]:
-    """``file:line: what is wrong``, of the tics and of the sentences with many numbers."""
+    """``file:line: what is wrong``: tics, house words, long sentences, and sentences with many numbers."""
     found, full, total = [], [], 0
+    free_of_house_words = page.startswith(tuple(RULES["free_of_house_words"]))
     for line, sentence in sentences(page, source):
         total += 1
+        if free_of_house_words:
+            found += house_words(page, line, sentence)
         if len(NUMBER.findall(sentence)) > 3:
             full.append(f"{page}:{line}: more than three numbers: {sentence[:60]!r} …")
         for tic in RULES["tics"]:
@@ -61,6 +66,19 @@ def mistakes(page: str, source: str) -> list[str]:
                 at = line + sentence.count("\n", 0, said.start())
                 found.append(f"{page}:{at}: {' '.join(said[0].split())!r}")
     return found + (full if len(full) > total / 10 else [])
+
+
+def house_words(page: str, line: int, sentence: str) -> list[str]:
+    """``file:line: what is wrong``: words of this house, by what to write instead, and too many words."""
+    found = []
+    for instead, house in RULES["house"].items():
+        for said in re.finditer(house.replace(" ", r"\s+"), sentence, re.I):
+            at = line + sentence.count("\n", 0, said.start())
+            found.append(f"{page}:{at}: {' '.join(said[0].split())!r}, write: {instead}")
+    words = len(re.findall(r"[\w’'-]+", sentence))
+    if words > RULES["most_words"]:
+        found.append(f"{page}:{line}: {words} words: {sentence[:60]!r} …")
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -74,7 +92,30 @@ def test_what_is_found(text, tics):
     assert len(mistakes("page.md", text)) == tics
 
 
+@pytest.mark.parametrize(("text", "words"), RULES["house_examples"])
+def test_house_words_are_found(text, words):
+    assert len(mistakes("claims/page.md", text)) == words
+
+
+def test_a_sentence_of_36_words_is_too_long():
+    assert mistakes("claims/page.md", f"One{' and one' * 17}.") == []
+    assert len(mistakes("claims/page.md", f"One{' and one' * 18}.")) == 1
+
+
 def test_a_mistake_is_named_with_its_line():
     assert mistakes("a.md", "# A\n\nGood {verdict}`x =\ny`.\nIt is at\nhand.") == ["a.md:5: 'at hand'"]
     claims = "claims:\n- id: at-hand\n  says: >-\n    What is said\n    is at hand.\n  place: Table 2\n"
     assert mistakes("a.yaml", claims) == ["a.yaml:3: 'at hand'"]
+
+
+CHAPTERS = [
+    path
+    for path in sorted((ROOT / "notebooks").glob("*/*.md"))
+    if "\naudits: " not in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_is_short(path):
+    words = words_to_read(path.read_text(encoding="utf-8"))
+    assert words <= 1100, "move detail to a fold, or to a page of the audit part"

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table, frame, keyed, view
+from companion.results.frames import Table, frame, joined, keyed, view
 from companion.results.result import Result
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import Measurement, measure
@@ -85,6 +85,15 @@ def test_numbers_of_columns_are_at_the_key_of_row_and_column():
 
 def test_a_branch_of_which_nothing_is_known_is_empty():
     assert view({"scan.rates": {}}, {"scan.loss": 1.0}) == {"scan": {"rates": {}, "loss": 1.0}}
+
+
+def test_joined_tables_have_the_categories_of_all():
+    first, second = (
+        Table(pd.DataFrame({"kind": [kind]}), {"kind": Column("kind", categories={kind: "a kind"})}, "a row")
+        for kind in ("AO", "AED")
+    )
+    both = joined([first, second])
+    assert both.frame["kind"].tolist() == list(both.columns["kind"].categories) == ["AO", "AED"]
 
 
 def test_a_renamed_column_keeps_what_is_declared_of_it():
