@@ -15,7 +15,7 @@ from companion.paths import ROOT, modules_with, path_of
 # Of each registry the beginning of a line that a module has which it finds, and where such modules lie.
 REGISTRIES = {
     ROOT / "companion" / "runs" / "registry.py": ("def record(", ("notebooks/**/*.py",)),
-    ROOT / "companion" / "data" / "registry.py": ("TASKS = {", ("companion/data/*.py", "notebooks/**/*.py")),
+    ROOT / "companion" / "data" / "registry.py": ("TASKS", ("companion/data/*.py", "notebooks/**/*.py")),
 }
 
 

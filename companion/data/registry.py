@@ -66,7 +66,7 @@ def checksums(name: str, options: Mapping[str, object]) -> dict[str, str | None]
 @cache
 def _builders() -> dict[str, Callable[..., "Task"]]:
     places = "companion/data/*.py", "notebooks/**/*.py"
-    modules = [module for place in places for module in modules_with("TASKS = {", place).values()]
+    modules = [module for place in places for module in modules_with("TASKS", place).values()]
     return {name: make for module in modules for name, make in import_module(module).TASKS.items()}
 
 
