@@ -43,6 +43,13 @@ Prefix = Annotated[
 TargetTokenizer = Annotated[
     str | None, Option(help="Folder or name of the target's tokenizer, if each side has one.")
 ]
+Generation = Annotated[
+    str | None,
+    Option(
+        help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
+        "config: as its generation config says."
+    ),
+]
 BatchSize = Annotated[int, Option(min=1, help="Pairs passed through the model at once.")]
 Longest = Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")]
 Device = Annotated[str, Option(help="As torch names it: cpu, cuda.")]
@@ -65,13 +72,7 @@ class AnalyseOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
     ] = False
-    generation: Annotated[
-        str | None,
-        Option(
-            help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
-            "config: as its generation config says."
-        ),
-    ] = None
+    generation: Generation = None
     traces: Annotated[
         Path | None,
         Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
@@ -252,6 +253,7 @@ class AlignOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, into OUT.target.txt.")
     ] = False
+    generation: Generation = None
     layer: Annotated[
         str | None, Option(help="Number of a layer, or mean, over all heads.", show_default="the best")
     ] = None
@@ -289,6 +291,8 @@ class AlignOptions:
             object.__setattr__(self, name, _number_or_mean(name, getattr(self, name)))
         if (self.target is None) != self.generate:
             raise BadInput("give --target, or --generate for the model to write it, and not both")
+        if self.generation is not None and not self.generate:
+            raise BadInput("--generation says how the model writes the target: give --generate as well")
         if self.reverse is None and self.reverse_prefix:
             raise BadInput("--reverse-prefix is of a model of the other direction: give --reverse as well")
 
