@@ -104,7 +104,7 @@ def align(
             batches were read.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language`` and ``prefix``. Its passes have ``batch_size`` (32) and
-            ``longest`` (128 pieces of a side; more are cut off), and ``generation``, how the model writes: see
+            ``longest`` (128 pieces of a side; more are cut off) and ``generation``, how the model writes, see
             :meth:`~attnlib.report.pretrained.Checkpoint.write`. A stream has ``name``, the word of an id,
             and ``special``, ids that are not words, or such by side.
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 MOST_FILES = 3  # that a line names
-_JOB = re.compile(r"^Job \d+: make (\S+)")
+_JOB = re.compile(r"^Job \d+: make (.+)")
+_OWN_RUN = re.compile(r"--run build/runs/(.+)/run\.json")
 _REASON = re.compile(r"^Reason: (.*)")
 _NO_REASON = re.compile(r"^(\[|Job stats:|Reasons:|This was a dry-run)")  # what follows the reasons of a job
 # What Snakemake says, and what it is about; files follow a colon.
@@ -31,7 +32,7 @@ def explained(lines: Iterable[str]) -> Iterator[str]:
     reason = ""
     for line in [*lines, "Job stats:"]:
         if started := _JOB.match(line):
-            job = started[1]
+            job = _OWN_RUN.sub(r"the run \1", started[1])
         elif reasons := _REASON.match(line):
             reason = reasons[1]
         elif reason and not _NO_REASON.match(line):

@@ -130,7 +130,7 @@ def test_another_sentence_needs_no_second_pass(folder, capsys):
     command(folder, sentence=[SOURCE[3]])
     capsys.readouterr()
     command(folder, sentence=[SOURCE[4]])
-    assert "pass" not in capsys.readouterr().err
+    assert "first pass" not in capsys.readouterr().err
 
 
 def test_the_command_refuses_a_translation_alone(tmp_path):

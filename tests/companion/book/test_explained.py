@@ -43,6 +43,16 @@ def test_no_hash_and_no_option_of_snakemake_is_shown():
     assert "437854f5" not in text
 
 
+def test_a_run_of_one_s_own_has_its_name():
+    log = [
+        "Job 0: make --run build/runs/learn-agreement-1/run.json",
+        "Reason: Missing output files: x",
+        "[Sun",
+    ]
+    first, _ = explained(log)
+    assert first == "make the run learn-agreement-1: it was never made, or was deleted"
+
+
 def test_nothing_to_do():
     assert list(explained(["Nothing to be done (all requested files are present and up to date)."])) == [
         "everything is up to date"
