@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -506,8 +505,7 @@ def data_results() -> None:
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    # pooch draws its bars with tqdm, which comes with the extra `book`.
-    fetch = partial(sources.fetch, progress=sys.stderr.isatty() and find_spec("tqdm") is not None)
+    fetch = partial(sources.fetch, progress=sys.stderr.isatty())
     raise typer.Exit(_tell_states(names, fetch, ("missing", "corrupt"), verbose=False))
 
 

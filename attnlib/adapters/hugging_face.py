@@ -708,8 +708,8 @@ def _require_one_stream(model: Any) -> None:
         return
     raise BadInput(
         f"{type(model).__name__} predicts {n_predicted} words at each step: its decoder reads a target in "
-        f"{1 + n_predicted} streams, one after the other, each with its own rows of attention. Save the states "
-        "of one stream, the first for the text itself, and give them to attnlib.pass_of_tensors"
+        f"{1 + n_predicted} streams, one after the other, and each has its own rows of attention. Save the "
+        "states of one stream, the first for the text itself, and give them to attnlib.pass_of_tensors"
     )
 
 

@@ -87,7 +87,7 @@ def analyse_command(options: AnalyseOptions) -> None:
     if options.stage in STAGES:
         return
     with locked(options.out, ".report.lock", wait=True):  # the last two shards may end together
-        analysis = _finished_analysis(job, options)
+        analysis = _finished_analysis(job, options, console)
         if unfinished or not (options.out / RUN).is_file():
             write_run(options.out, began)
         title = f"How {job.shown} attends"
@@ -370,13 +370,14 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
 # -- results --
 
 
-def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
+def _finished_analysis(job: _Job, options: AnalyseOptions, console: Console) -> Analysis:
     """Return the analysis of all shards, with how well the model writes and with the options of the call."""
     analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
     learned = analysis.learned
     if job.bleu is not None:
         judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
-        learned = learned | job.bleu(islice(judged, SCORED))
+        scored = islice(judged, SCORED)
+        learned = learned | job.bleu(_with_bar(scored, "writing for BLEU", n_batches=SCORED, console=console))
     if job.checkpoint is not None:
         analysis = with_words(analysis, job.checkpoint)
     return replace(
@@ -385,6 +386,16 @@ def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
         learned=learned,
         made=analysis.made | {"options": _options_of_page(options)},
     )
+
+
+def _with_bar(batches: Iterable, title: str, *, n_batches: int, console: Console) -> Iterator[Any]:
+    """Yield batches, with a bar of how many are done."""
+    with following(progress=True, console=console) as follower:
+        after_batch = follower.stage("bleu", title=title, n_batches=n_batches)
+        for n_done, batch in enumerate(batches, start=1):
+            yield batch
+            after_batch(n_done)
+        after_batch(n_batches)
 
 
 def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:

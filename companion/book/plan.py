@@ -135,7 +135,7 @@ def bring_data(requests: Iterable[Request]) -> None:
             continue
         print(f"downloading {name} …", file=sys.stderr, flush=True)
         try:
-            sources.fetch(dataset)
+            sources.fetch(dataset, progress=sys.stderr.isatty())
         except AttnlibError as error:
             print(f"{name}: {error}", file=sys.stderr)
 

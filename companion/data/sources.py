@@ -197,15 +197,40 @@ def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
     return check(data)
 
 
+class _Bar:
+    """A bar with the size and the time left of a download, which pooch calls as it would call tqdm's."""
+
+    total = 0  # bytes; pooch sets it once the server has said how many there are
+
+    def __init__(self, title: str):
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self._bars = Progress(*columns, console=Console(stderr=True))
+        self._task = self._bars.add_task(title, total=None)
+        self._bars.start()
+
+    def update(self, n_bytes: int) -> None:
+        self._bars.update(self._task, advance=n_bytes, total=self.total or None)
+
+    def reset(self) -> None:
+        self._bars.update(self._task, completed=0)
+
+    def close(self) -> None:
+        self._bars.stop()
+
+
 def _download(data: Dataset, file: File, progress: bool) -> None:
     import pooch  # here, because the machines that train do without it
 
     plain = cache_folder() / data.folder / file.name
     packed = plain.with_name(plain.name + ".gz")
     destination, other = (packed, plain) if file.packed_as(file.url) else (plain, packed)
+    bar = _Bar(file.name) if progress else False
     with atomic_path(destination) as temporary:
         try:
-            pooch.HTTPDownloader(progressbar=progress)(file.url, str(temporary), None)
+            pooch.HTTPDownloader(progressbar=bar)(file.url, str(temporary), None)
         except OSError as error:  # as every error of the requests library is
             raise DataUnavailable(
                 f"cannot download {file.url}: {error}; try again, or set ATTNLIB_DATA to a folder that holds "

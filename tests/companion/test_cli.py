@@ -155,7 +155,7 @@ def fetched(project, monkeypatch):
     """The data sets that are downloaded, where none is here and none can be had."""
     names = []
 
-    def fetch(data):
+    def fetch(data, *, progress):
         names.append(data.name)
         raise DataUnavailable("cannot download: no network")
 

@@ -187,6 +187,13 @@ def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, e
     assert [(path.name, path.read_bytes()) for path in (places[1] / "sub").iterdir()] == [("a.fr", b"old")]
 
 
+def test_a_download_shows_how_far_it_is(server, capsys):
+    fetch(served(server, File("sub/a.fr", SHA256, "a.fr")), progress=True)
+    error = capsys.readouterr().err
+    assert "sub/a.fr" in error
+    assert f"{len(CONTENT)}/{len(CONTENT)} bytes" in error
+
+
 def test_files_that_cannot_be_verified_are_left_out(server):
     unknown, by_hand = File("b.fr", None, "b.fr"), File("c.fr", SHA256, None)
     data = served(server, File("a.fr", SHA256, "a.fr"), unknown, by_hand)
