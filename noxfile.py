@@ -12,7 +12,17 @@ import nox
 
 PYTHONS = ["3.11", "3.12", "3.13"]
 LIBRARY = ["tests/attnlib", "attnlib"]
-TESTS = ("pytest", "pytest-xdist", "hypothesis", "beartype", "psutil", "scipy", "beautifulsoup4", "pyyaml")
+TESTS = (
+    "pytest",
+    "pytest-xdist",
+    "hypothesis",
+    "beartype",
+    "psutil",
+    "scipy",
+    "beautifulsoup4",
+    "pyyaml",
+    "ipykernel",  # the report in a notebook
+)
 EXTRAS = ("hf", "plots")
 
 nox.options.default_venv_backend = "uv|virtualenv"

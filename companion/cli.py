@@ -23,6 +23,7 @@ from rich.text import Text
 
 from attnlib.errors import AttnlibError, BadInput, check_known
 from companion.book import workflow
+from companion.book.progress import last_seconds
 from companion.book.project import Figure, Project, current_project, discover, find_all, minutes
 from companion.data import sources
 from companion.paths import PAPER, PROFILES
@@ -104,7 +105,7 @@ def figures(
     if is_about_one:
         _print_parameters(chosen[0])
     else:
-        print("Minutes include the training of networks, which figures share; — is not run yet.")
+        print("Minutes include the training of networks, which figures share; ~ is elsewhere, — not run.")
         print("`attnlib figures FIGURE` lists a figure's parameters, `attnlib run FIGURE` makes it.")
 
 
@@ -118,7 +119,10 @@ def _entry(project: Project, figure: Figure, verdicts: dict[tuple[str, str], str
     """What is known of a figure, for programs; ``verdicts`` is None where nobody has judged."""
     name = figure.experiment
     entry: dict[str, Any] = {"id": figure.id, "title": figure.title, "part": figure.part}
-    entry |= {"place": figure.place, "profiles": {}}
+    entry |= {"place": figure.place, "profiles": {}, "expected_minutes": None}
+    seconds = last_seconds(project.build).get(figure.id)
+    if seconds is not None:
+        entry["expected_minutes"] = round(seconds / 60, 1)
     for profile in PROFILES:
         folder = project.results(profile)
         if (folder / f"{name}.json").is_file():
@@ -147,7 +151,11 @@ def _overview(entries: list[dict[str, Any]], *, verdicts: bool) -> Table:
 
 def _minutes(entry: dict[str, Any], profile: str) -> str:
     taken = entry["profiles"].get(profile, {}).get("minutes")
-    return "—" if taken is None else f"{taken:.1f}"
+    if taken is not None:
+        return f"{taken:.1f}"
+    if profile == "quick" and entry["expected_minutes"] is not None:
+        return f"~{entry['expected_minutes']:.1f}"
+    return "—"
 
 
 def _first_few(value: object) -> str:

@@ -375,9 +375,12 @@ def _finished_analysis(job: _Job, options: AnalyseOptions, console: Console) -> 
     analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
     learned = analysis.learned
     if job.bleu is not None:
-        judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
+        every = options.every if analysis.held_out else 1
+        judged = _judged_batches(job.stream, every=every)
         scored = islice(judged, SCORED)
-        learned = learned | job.bleu(_with_bar(scored, "writing for BLEU", n_batches=SCORED, console=console))
+        n_judged = sum(HoldOut(every).is_of("judge", number) for number in range(job.n_batches))
+        n_scored = min(SCORED, n_judged)
+        learned = learned | job.bleu(_with_bar(scored, "writing for BLEU", n_scored, console=console))
     if job.checkpoint is not None:
         analysis = with_words(analysis, job.checkpoint)
     return replace(
@@ -388,7 +391,7 @@ def _finished_analysis(job: _Job, options: AnalyseOptions, console: Console) -> 
     )
 
 
-def _with_bar(batches: Iterable, title: str, *, n_batches: int, console: Console) -> Iterator[Any]:
+def _with_bar(batches: Iterable, title: str, n_batches: int, *, console: Console) -> Iterator[Any]:
     """Yield batches, with a bar of how many are done."""
     with following(progress=True, console=console) as follower:
         after_batch = follower.stage("bleu", title=title, n_batches=n_batches)
