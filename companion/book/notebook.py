@@ -1,7 +1,7 @@
 """What a figure's notebook calls: open its results, show a figure, leave its files.
 
 Whoever executes the notebook says in the environment where things go: ``ATTNLIB_ROOT`` (the checkout) and
-``ATTNLIB_FIGURE_FILES`` (the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the
+``ATTNLIB_FIGURE_FILES`` (the figures' svg, png and csv). Without them (plain papermill, or Jupyter) the
 checkout is found from the working folder and nothing of the book is touched.
 """
 
@@ -24,7 +24,7 @@ from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.markup import template
 from companion.book.project import Project, current_project
-from companion.book.style import as_images
+from companion.book.style import as_png, as_svg, with_fonts
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.request import Request
@@ -56,6 +56,7 @@ class Page:
     quality: str = ""  #: how well networks have learned the reader's own text
     own_text: str = ""  #: what was made of the reader's own text
     parameters: Mapping[str, object] = field(default_factory=dict)  #: of a run with its own
+    drawn: list[str] = field(default_factory=list)  #: names of the figures shown so far
 
     @property
     def leading(self) -> Result:
@@ -94,7 +95,10 @@ class Page:
     def show(
         self, figure, name: str, *, alt: str, caption: str, finding: str = "", data: Records | None = None
     ) -> None:
-        """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
+        """Save a matplotlib figure as SVG, the ``data`` drawn as CSV, and display it with its texts.
+
+        In the book a page's first figure is a PNG as well, for previews of the page. A PNG takes another
+        drawing, an eighth of all the time of drawing; a run with its own parameters has one of each figure.
 
         ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
         ``caption`` says what is drawn, and ``finding`` what follows in the book, of its tasks: a run with its
@@ -109,15 +113,20 @@ class Page:
                 note.remove()
         elif finding:
             caption = f"{caption} {finding}"
-        svg, png = as_images(figure)
-        for suffix, content in ((".svg", svg.encode()), (".png", png)):
+        svg = with_fonts(as_svg(figure))
+        shown = {"image/svg+xml": svg, "text/plain": f"<figure {name}>"}
+        files = {".svg": svg.encode()}
+        if self.parameters or not self.drawn:
+            figure.set_layout_engine("none")  # it is laid out
+            files[".png"] = shown["image/png"] = as_png(figure)
+        self.drawn.append(name)
+        for suffix, content in files.items():
             with atomic_path(self.files / f"{name}{suffix}") as temporary:
                 temporary.write_bytes(content)
         if isinstance(data, pd.DataFrame):
             data = data.astype(object).where(data.notna(), None).to_dict("records")
         if data is not None:
             write_text_atomic(self.files / f"{name}.csv", as_csv(rounded(data)))
-        shown = {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"}
         display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
 
     def instrument(self, name: str, data: object, table: pd.DataFrame, *, label: str) -> None:

@@ -177,11 +177,12 @@ def own_text_sentences(request: Request) -> list[str]:
     Raises:
         BadInput, DataUnavailable, CorruptFile: as :func:`companion.data.parallel.parallel`.
     """
+    if not request.parameters.keys() & {"data", "source"}:
+        return []  # before anything that loads torch, which takes a second of every page
+
     from companion.data.labelled_sets import own_sentences
     from companion.data.parallel import own_facts
 
-    if not request.parameters.keys() & {"data", "source"}:
-        return []
     config = request.config
     if isinstance(getattr(config, "data", None), Path):
         return own_sentences(config.data)

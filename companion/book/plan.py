@@ -1,8 +1,9 @@
 """What a build of the book consists of, for the Snakefile: figures, the files they rest on, what is missing.
 
-Nothing here computes. A quick figure rests on files: its notebook, and the static import closure of its
-experiment and of its cells; Snakemake redoes it when one of them changes. A result of the paper profile rests
-on runs and measurements, by id and version, and torch is imported to list them.
+Nothing here computes. A quick figure rests on files: its notebook, the static import closure of its
+experiment and of its cells, and the files of claims if it asks them what is presupposed; Snakemake redoes it
+when one of them changes. A result of the paper profile rests on runs and measurements, by id and version, and
+torch is imported to list them.
 """
 
 import os
@@ -26,6 +27,7 @@ from companion.results.request import Request
 BOOK = Path(__file__).parent
 LOOK = (BOOK / "book.mplstyle", BOOK / "instrument.html.jinja", BOOK / "execute.py")  # of every figure
 PLANS = ("companion/runs/training_plan.json",)  # data that settings are made of
+PRESUPPOSED = ROOT / "companion" / "claims" / "presupposed.py"  # reads limits from the files of claims
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -37,8 +39,10 @@ def files_of(project: Project, figure: Figure) -> list[str]:
         modules.add(registry.path_of(figure.experiment))
     templates = (project.notebooks / figure.id).glob("*.jinja")
     plans = (project.root / name for name in PLANS)
-    files = [figure.path, *LOOK, *files_behind(modules), *templates, *filter(Path.is_file, plans)]
-    return sorted(str(_in_checkout(project, path)) for path in set(files))
+    behind = files_behind(modules)
+    claims = (ROOT / "claims").glob("*.yaml") if PRESUPPOSED in behind else ()
+    files = {figure.path, *LOOK, *behind, *claims, *templates, *filter(Path.is_file, plans)}
+    return sorted(str(_in_checkout(project, path)) for path in files)
 
 
 def _in_checkout(project: Project, path: Path) -> Path:

@@ -29,7 +29,7 @@ import yaml
 from nbformat import NotebookNode
 from sphinx_external_toc.parsing import parse_toc_data
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import AttnlibError, BadInput, check_known
 from attnlib.files import atomic_path
 from companion.book import progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
@@ -47,7 +47,19 @@ IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "book/_theme", "book/_index.yml")
-MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
+MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) ?(?P<image>\w*) -->$", re.MULTILINE)
+
+
+# What a reader of the open page does not read as words.
+NOT_READ = (
+    r"\A---\n.*?\n---\n",
+    r"^```.*?^```$",
+    r"^( *)(:{3,})\{(?:dropdown|claims)\}.*?^\1\2$",
+    r"^ *\|[^\n]*$|^ *:\w[^\n]*$|^ *:{3,}[^\n]*$",
+    r"\$\$.*?\$\$|\$[^$]*\$|<[^>]+>",
+    r"\{\w+\}`[^`]*`",
+)
+WORDS_A_MINUTE = 200
 
 
 class SiteError(AttnlibError):
@@ -118,12 +130,13 @@ def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
 
 
 def figure_page(
-    figure: str, prose: str, files: list[Path], executed: Path, *, end: str, notes: str = ""
+    figure: str, prose: str, files: list[Path], executed: Path, *, end: str, notes: str = "", here: str = ""
 ) -> str:
     """The page of one figure, a notebook; of one that failed, a page that says why.
 
     ``prose`` is its source with all marks filled, since the executed notebook may be older than a number;
-    ``files`` are its `downloads_of`, ``end`` is its `closing`, ``notes`` are those that its badges open.
+    ``files`` are its `downloads_of`, ``end`` is its `closing`, ``notes`` are those that its badges open, and
+    ``here`` says where in the book the page is.
     """
     import jupytext
 
@@ -138,7 +151,7 @@ def figure_page(
             nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
         )
 
-    prose = prose.replace(title, f"{title}{place_line(prose)}", 1)
+    prose = prose.replace(title, f"{title}{here}{place_line(prose)}", 1)
     notebook = nbformat.read(notebook_path, as_version=4)
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
@@ -147,7 +160,9 @@ def figure_page(
             cell.source = own.source
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
     last = _filled(figure, files=files, title=title, version=version("attnlib"))
-    downloads = nbformat.v4.new_markdown_cell(f"{end}{last}{notes}", id="downloads")
+    summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
+    tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
+    downloads = nbformat.v4.new_markdown_cell(tail, id="downloads")
     notebook.cells = [*cells, downloads]
     return nbformat.writes(notebook)
 
@@ -160,14 +175,55 @@ def place_line(prose: str) -> str:
     return f'\n\n<p class="place">{escape(place)}</p>'
 
 
-def fill_markers(text: str, executed: Path) -> str:
-    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
+def words_to_read(prose: str) -> int:
+    """Return how many words a page has that are open: not code, tables, formulas, marks or what is folded."""
+    for pattern in NOT_READ:
+        prose = re.sub(pattern, " ", prose, flags=re.MULTILINE | re.DOTALL)
+    return len(re.findall(r"\w[\w'’-]*", prose))
+
+
+def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
+    """Return for each figure the line that says where in the book it is, and how long it takes to read.
+
+    Args:
+        toc: the `table_of_contents`.
+        root: of the checkout. A page of the audit part names in its front matter the chapter that it belongs
+            to, ``audits: primer/path_length``.
+    """
+    sources = {
+        entry["file"]: root / "notebooks" / f"{entry['file']}.md"
+        for part in toc.get("parts", [])
+        for entry in part["chapters"]
+    }
+    prose = {page: path.read_text(encoding="utf-8") for page, path in sources.items() if path.is_file()}
+    chapter_of = {page: yaml.safe_load(text.split("---\n")[1]).get("audits") for page, text in prose.items()}
+    lines = {}
+    for part in toc.get("parts", []):
+        pages = [entry["file"] for entry in part["chapters"]]
+        for number, page in enumerate(pages):
+            if page not in prose:
+                continue
+            minutes = max(1, round(words_to_read(prose[page]) / WORDS_A_MINUTE))
+            length = f"{minutes} minute" if minutes == 1 else f"{minutes} minutes"
+            if chapter_of[page]:
+                where = f"An audit of [](/{chapter_of[page]})"
+            else:
+                where = f"Part {part['caption']}, {number} of {len(pages) - 1}"
+            audits = [f"[](/{audit})" for audit, chapter in chapter_of.items() if chapter == page]
+            audited = f" · audited in {' and '.join(audits)}" if audits else ""
+            lines[page] = f"\n\n{{.place}}\n{where} · {length} to read{audited}"
+    return lines
+
+
+def fill_markers(text: str, executed: Path, page: str = "index") -> str:
+    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page, and
+    ``<!-- book:figure ID NAME -->`` another one of that page by its name,
     ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers,
     ``<!-- book:sentinels -->`` the networks that were trained anew.
     """
 
     makers = {
-        "figure": partial(_figure, executed),
+        "figure": partial(_figure, executed, page),
         "commands": commands_markdown,
         "map": _map,
         "sentinels": lambda _: sentinels_markdown(find_root()),
@@ -177,18 +233,23 @@ def fill_markers(text: str, executed: Path) -> str:
         if match["kind"] not in makers:
             known = ", ".join(f"book:{kind}" for kind in makers)
             raise BadInput(f"unknown marker {match[0]!r}; expected one of: {known}")
+        if match["image"]:
+            return _figure(executed, page, match["figure"], match["image"])
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
 
 
-def _figure(executed: Path, figure: str) -> str:
+def _figure(executed: Path, page: str, figure: str, name: str = "") -> str:
     path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
-    images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
-    first = next(images, None)
-    said = first and {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
-    return template(Path(__file__).with_name("lead_figure.md.jinja")).render(figure=figure, said=said)
+    images = [image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell)]
+    named = [image for image in images if name in ("", image.metadata["name"])]
+    if images and not named:
+        check_known("figure", name, [image.metadata["name"] for image in images])
+    said = named and {key: " ".join(named[0].metadata[key].split()) for key in ("alt", "caption", "name")}
+    shown = template(Path(__file__).with_name("lead_figure.md.jinja"))
+    return shown.render(figure=figure, said=said, up="../" * page.count("/"))
 
 
 def _map(_: str) -> str:
@@ -291,6 +352,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     files = (one for one in sorted(book.rglob("*")) if one.is_file() and book / "_theme" not in one.parents)
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
+    here = here_lines(toc, root)
     made: dict[str, str] = {}
     leaving: dict[str, bytes] = {}
     wrong: list[str] = []
@@ -306,7 +368,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     for page in parse_toc_data(toc):
         if f"{page}.md" in wanted:
             prose, notes = filled_page(book / f"{page}.md", page)
-            made[f"{page}.md"] = fill_markers(prose, executed) + notes
+            made[f"{page}.md"] = fill_markers(prose, executed, page) + notes
         elif page == "scorecard":
             made["scorecard.md"] = scorecard_markdown(root, judged)
             made["_files/scorecard.csv"] = scorecard_csv(root, judged)
@@ -317,8 +379,11 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             if notebook.is_file():
                 leaving[page] = leaving_notebook(notebook)
             prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
+            prose = fill_markers(prose, executed, page)
             end = closing(page, root, judged)
-            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end=end, notes=notes)
+            made[f"{page}.ipynb"] = figure_page(
+                page, prose, files, executed, end=end, notes=notes, here=here[page]
+            )
         else:
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
@@ -344,6 +409,40 @@ def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], 
     for name in deleted:
         (folder / name).unlink()
     return written, deleted
+
+
+def moved_pages(root: Path, pages: Iterable[str]) -> dict[str, str]:
+    """Return the addresses that pages of the book once had, with the page that is there instead.
+
+    They are in ``book/_moved.yml``, ``old/name: new/name``, so that links from elsewhere keep leading on.
+
+    Raises BadInput: an old address is that of a page; a new one is not.
+    """
+    path = root / "book" / "_moved.yml"
+    if not path.is_file():
+        return {}
+    moved = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    known = set(pages)
+    for old, new in moved.items():
+        if old in known:
+            raise BadInput(f"{path}: {old!r} is a page of the book; take its line out")
+        if new not in known:
+            raise BadInput(f"{path}: {old!r} leads to {new!r}, which is no page of the book")
+    return moved
+
+
+def leading_on(old: str, new: str) -> str:
+    """Return the HTML of an address that a page had before: it leads to the page, without scripts too."""
+    target = f"{'../' * old.count('/')}{new}.html"
+    return template(Path(__file__).with_name("moved.html.jinja")).render(target=escape(target))
+
+
+def write_moved(root: Path, site: Path) -> None:
+    """Write a small page to each address of `moved_pages` below the folder of the built site."""
+    for old, new in moved_pages(root, parse_toc_data(table_of_contents(root))).items():
+        path = site / f"{old}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(leading_on(old, new), encoding="utf-8")
 
 
 def _newest(paths: Iterable[Path]) -> float:
@@ -384,6 +483,7 @@ def build_site(root: Path) -> Path:
         lines = said.getvalue().splitlines()
         told = [line for line in lines if re.search("WARNING|ERROR|CRITICAL", line)] or lines[-40:]
         raise SiteError("\n".join([f"Sphinx failed ({code}); warnings count as errors:", *told]))
+    write_moved(project.root, project.site.parent)
     project.site.touch()  # Sphinx leaves a page that did not change, and Snakemake goes by its date
     return project.site
 

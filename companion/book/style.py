@@ -90,13 +90,6 @@ def _dots_an_inch(figure: Figure) -> Iterator[None]:
         figure.dpi = before
 
 
-def as_images(figure: Figure) -> tuple[str, bytes]:
-    """:func:`as_svg` and :func:`as_png` of a figure, which is laid out once for both."""
-    svg = as_svg(figure)
-    figure.set_layout_engine("none")
-    return with_fonts(svg), as_png(figure)
-
-
 def with_fonts(svg: str) -> str:
     """The drawing with the letters that its text needs: a picture in a page sees none of the page's fonts."""
     texts = " ".join(re.findall(r"<text.*?</text>", svg, re.DOTALL))

@@ -207,14 +207,14 @@ def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[t
         for name in paper.tables.names:
             counts = Counter(status(entry, found) for entry in paper.tables.table(name))
             yield f"Table {name}, {plain(paper.tables.titles[name])}", counts
-        own = [row for row in rows if row.claim.paper == paper.name]
-        judged = [(entry, row) for (entry, reading), row in found.items() if row in own and not reading]
+        of_paper = {number: row for number, row in found.items() if row.claim.paper == paper.name}
+        judged = [(entry, row) for (entry, reading), row in of_paper.items() if not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         distinct = {row.claim.keys: row for _, row in judged}.values()
         for about in ABOUT:
             if counts := Counter(row.verdict for row in distinct if row.claim.about == about):
                 yield f"distinct numbers about {about}", counts
-        if others := [row for (_, reading), row in found.items() if row in own and reading]:
+        if others := [row for (_, reading), row in of_paper.items() if reading]:
             yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
 
 

@@ -52,13 +52,14 @@ def entries() -> Iterator[Entry]:
         part = registry.path_of(name).parents[1].name
         for table, records in result.tables.items():
             schema = result.schemas.get(table, {"row": "", "schema": {"fields": []}})
+            fields = tuple(schema["schema"]["fields"])
             yield Entry(
                 figure=f"{part}/{name}",
                 table=table,
                 rows=len(records),
-                columns=tuple(records[0]) if records else (),
+                columns=tuple(records[0]) if records else tuple(column["name"] for column in fields),
                 row=schema["row"],
-                fields=tuple(schema["schema"]["fields"]),
+                fields=fields,
             )
 
 

@@ -64,13 +64,24 @@ class Table:
         return self.with_rows(self.frame[list(names)])
 
     def rename(self, **names: str) -> Self:
-        """Return the table with other names of columns, by their present ones."""
-        columns = {names.get(name, name): column for name, column in self.columns.items()}
+        """Return the table with other names of columns, by their present ones.
+
+        What is declared under a new name already is declared no more.
+        """
+        columns = {
+            names.get(name, name): column
+            for name, column in self.columns.items()
+            if name in names or name not in names.values()
+        }
         return replace(self, frame=self.frame.rename(columns=names), columns=columns)
 
     def assign(self, columns: Columns, **values: object) -> Self:
         """Return the table with further columns; `values` are those of :meth:`pandas.DataFrame.assign`."""
         return replace(self, frame=self.frame.assign(**values), columns={**self.columns, **columns})
+
+    def whole_numbers(self, *names: str) -> Self:
+        """Return the table with these columns as whole numbers, also where some are missing."""
+        return self.with_rows(self.frame.astype(dict.fromkeys(names, "Int64")))
 
     def query(self, condition: str, **names: object) -> Self:
         """Return the rows that satisfy a condition of :meth:`pandas.DataFrame.query`.
@@ -111,12 +122,18 @@ def _labels(column: Column) -> list[dict[str, str]]:
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Return the rows of several tables of the same columns in one."""
+    """Return the rows of several tables of the same columns in one, with the categories of all."""
     import pandas as pd
 
     first = tables[0]
+    columns = {}
+    for name, column in first.columns.items():
+        declared = [table.columns[name] for table in reversed(tables) if name in table.columns]
+        categories = ChainMap(*(column.categories for column in declared))
+        columns[name] = replace(column, categories=dict(categories))
     filled = [table.frame for table in tables if len(table.frame)]  # an empty one has no types to keep
-    return first.with_rows(pd.concat(filled, ignore_index=True) if filled else first.frame)
+    frame = pd.concat(filled, ignore_index=True) if filled else first.frame
+    return replace(first, frame=frame, columns=columns)
 
 
 Record = Mapping[str, object]  # a name, and a number, text or nested records

@@ -35,9 +35,21 @@ def recomputed(name: str, archive: Archive) -> Result:
 
 
 def has_numbers_of(result: Result, before: Result) -> bool:
-    """Return True if all numbers of an earlier result are in this one, at the same places."""
-    tables = {name: result.tables.get(name) for name in before.tables}
-    return (result.config, result.values, tables) == (before.config, before.values, before.tables)
+    """Return True if all numbers of an earlier result are in this one, at the same places.
+
+    A column that a row lacks has no number there, like one that is empty.
+    """
+    if (result.config, result.values) != (before.config, before.values):
+        return False
+    return all(
+        name in result.tables and _filled(result.tables[name]) == _filled(records)
+        for name, records in before.tables.items()
+    )
+
+
+def _filled(records: list[dict]) -> list[dict]:
+    """Return records without what is empty in them."""
+    return [{name: value for name, value in record.items() if value is not None} for record in records]
 
 
 @errors_in_a_line

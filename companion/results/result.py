@@ -77,7 +77,8 @@ class Result:
         folder = Path(folder)
         content = rounded(self._content)
         for name, records in content["tables"].items():
-            write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
+            text = as_csv(records, self._described(name))
+            write_text_atomic(folder / f"{self.experiment}.{name}.csv", text)
         self.save_provenance(folder)
         if self.schemas:
             write_json_atomic(folder / f"{self.experiment}.{DICTIONARY}", self.data_package)
@@ -85,6 +86,12 @@ class Result:
         tables = {name: _as_rows(records) for name, records in content["tables"].items()}
         write_text_atomic(path, _as_text(content | {"tables": tables}))
         return path
+
+    def _described(self, table: str) -> list[str] | None:
+        """Return the columns of a table, None where they are not declared."""
+        if table not in self.schemas:
+            return None
+        return [column["name"] for column in self.schemas[table]["schema"]["fields"]]
 
     def save_provenance(self, folder: Path) -> None:
         write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
@@ -160,9 +167,15 @@ def _line(content: object) -> str:
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def as_csv(records: list[dict]) -> str:
-    """Records as CSV text, columns in order of first appearance; numbers as they are: see :func:`rounded`."""
-    return pd.DataFrame(records, dtype=object).to_csv(index=False, lineterminator="\n")
+def as_csv(records: list[dict], columns: list[str] | None = None) -> str:
+    """Return records as CSV text, numbers as they are: see :func:`rounded`.
+
+    Args:
+        records: the rows.
+        columns: of the text, which it has without a row as well; by default those of the records, in order of
+            first appearance.
+    """
+    return pd.DataFrame(records, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def tasks_of(result: Result) -> list[str]:

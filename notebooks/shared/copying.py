@@ -1,93 +1,107 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
+from collections.abc import Sequence
+
 from attnlib.errors import BadInput
+from companion.results.frames import Table, keyed
+from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
-from notebooks.shared.intervals import Point, interval_of, over_seeds, share_interval
+from notebooks.shared.intervals import interval_of
+from notebooks.shared.summaries import shares, stacked, summarise
 from notebooks.shared.thresholds import enough
 
-MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
-ATTENTION = ("attention_accuracy", "attention_right", "attention_later", *MOVED)
-PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
-COLUMNS = ("steps", "loss", "accuracy", *ATTENTION, *PROBES)
+MOVED = {
+    "says_shown": share("words written ahead of their time when all attention is at their place"),
+    "says_left_out": share("words written ahead of their time when attention is even over all other places"),
+    "right_without": share("words right when attention is even over all places but theirs"),
+    "right_at_uniform": share("words right when attention is even over all places"),
+}
+ATTENTION = {
+    "attention_accuracy": share("words for which the largest weight is at the next word to write"),
+    "attention_right": share("weight on the next word to write"),
+    "attention_later": share("mean weight on words to write after the next one"),
+    **MOVED,
+}
+PROBES = {
+    "probe_right": share("lexical probe at the next word to write"),
+    "probe_elsewhere": share("mean of the lexical probe at all other places"),
+    "probe_agreement": share("words for which the probe is largest at the next word to write"),
+}
+COURSE = {  # a network at a checkpoint
+    "steps": Column("updates in training", "updates", low=0),
+    "loss": Column("cross-entropy", "nats a word", low=0),
+    "accuracy": share("words of held-out sentences that are right"),
+    **ATTENTION,
+    **PROBES,
+}
+OUTCOME = {  # a network at the end of its course
+    "steps_to_learn": Column(
+        "updates until 95 % of the words are right; empty where they never are", "updates"
+    ),
+    "failed": Column("whether fewer than 95 % of the words are right"),
+    **COURSE,
+    "probe_gain": Column("lexical probe at the next word to write, over its mean elsewhere", "times"),
+    "above_floor": Column("loss of the bag of words above that of all orders alike", "nats a word"),
+}
+ESTIMATED = ("steps_to_learn", "accuracy", "attention_accuracy")
+READ_OFF = ("loss", *PROBES, "probe_gain")  # of the lexical probe
+COUNTS = {
+    "n": Column("networks", "networks", low=0),
+    "never": Column("networks that never have 95 % of the words right", "networks", low=0),
+    "lowest_accuracy": share("the lowest accuracy of a network"),
+    "highest_accuracy": share("the highest accuracy of a network"),
+}
 
 
-def outcome(points: list[Point], steps: int) -> dict:
-    """How many networks failed, and how long the others took.
+# Records of one network.
 
-    A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
-    95 % is the first checkpoint at or above it; the networks that ``never`` get there count as all updates,
-    so that the mean is a lower bound. Numbers at the end; None without networks.
+
+def course_records(course: dict) -> list[dict]:
+    """Return a record for each checkpoint of a network."""
+    return [
+        {name: course[name][place] for name in COURSE if name in course}
+        for place in range(len(course["steps"]))
+    ]
+
+
+def outcome_record(course: dict) -> dict:
+    """Return what has become of a network at the end of its course.
+
+    A network has *failed* if its accuracy on held-out sentences is below 95 % at the last checkpoint.
     """
-    accuracies = [course["accuracy"][-1] for _, course in points]
-    times = [(name, {"learned": steps_to_learn(course)}) for name, course in points]
-    return {
-        "n": len(points),
-        "failed": share([has_failed(course) for _, course in points]),
-        "lowest_accuracy": min(accuracies, default=None),
-        "highest_accuracy": max(accuracies, default=None),
-        "steps_to_learn": over_seeds(times, lambda m: steps if m["learned"] is None else m["learned"]),
-        "never": sum(own["learned"] is None for _, own in times),
-        **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
-    }
-
-
-def followed(points: list[Point], at: int, steps: int) -> dict:
-    """The :func:`outcome` of networks that are judged ``at`` some updates and followed to ``steps``.
-
-    ``late`` fail when they are judged and not at the end; ``late_attending`` of these attend in the end.
-    ``gains``: in accuracy since they are judged.
-    """
-    late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
-    attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
-    gains = over_seeds(points, lambda course: course["accuracy"][-1] - until(course, at)["accuracy"][-1])
-    counts = {"steps": steps, "late": len(late), "late_attending": attending}
-    return outcome(points, steps) | counts | {"gains": gains}
+    last = {name: series[-1] for name, series in course.items()}
+    record = last | {"steps_to_learn": steps_to_learn(course), "failed": has_failed(course)}
+    if "probe_right" in last:
+        record["probe_gain"] = last["probe_right"] / last["probe_elsewhere"]
+    return record
 
 
 def has_failed(course: dict) -> bool:
-    """Whether the accuracy is below 95 % at the last checkpoint."""
+    """Return True if the accuracy is below 95 % at the last checkpoint."""
     return not enough(course["accuracy"][-1])
 
 
-def probes(points: list[Point]) -> dict:
-    """The lexical probe at the last checkpoint, and ``probe_gain`` = probe_right / probe_elsewhere."""
-    return {name: last(points, name) for name in ("loss", *PROBES)} | {
-        "probe_gain": over_seeds(points, lambda c: c["probe_right"][-1] / c["probe_elsewhere"][-1])
-    }
-
-
-def last(points: list[Point], name: str) -> dict:
-    """A number of the last checkpoint, as an interval over networks."""
-    return over_seeds(points, lambda course: course[name][-1], name)
-
-
-def share(outcomes: list[bool]) -> dict[str, float | int | None]:
-    """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
-    return share_interval(sum(outcomes), len(outcomes)) if outcomes else interval_of()
-
-
 def steps_to_learn(course: dict) -> int | None:
-    """The first checkpoint at which the accuracy is high enough; None where there is none."""
-    pairs = zip(course["steps"], course["accuracy"], strict=True)
-    return next((step for step, accuracy in pairs if enough(accuracy)), None)
+    """Return the first checkpoint at which the accuracy is high enough; None where there is none."""
+    checkpoints = zip(course["steps"], course["accuracy"], strict=True)
+    return next((step for step, accuracy in checkpoints if enough(accuracy)), None)
 
 
 def until(course: dict, steps: int) -> dict:
-    """The course up to so many updates; BadInput where it was not looked at after that many.
+    """Return the course up to so many updates, no matter how many followed.
 
-    >>> until({"steps": [0, 10, 20], "loss": [3.0, 2.0, 1.0]}, 10)
-    {'steps': [0, 10], 'loss': [3.0, 2.0]}
+    Raises:
+        BadInput: the network was not looked at after that many.
+
+    Example:
+        >>> until({"steps": [0, 10, 20], "loss": [3.0, 2.0, 1.0]}, 10)
+        {'steps': [0, 10], 'loss': [3.0, 2.0]}
     """
     if steps not in course["steps"]:
         raise BadInput(f"no snapshot after {steps} updates; there are snapshots after {course['steps']}")
     end = course["steps"].index(steps) + 1
     return {name: series[:end] for name, series in course.items()}
-
-
-def judged(points: list[Point], steps: int) -> list[Point]:
-    """The first updates of every course, no matter how many followed; raises as :func:`until`."""
-    return [(name, until(course, steps)) for name, course in points]
 
 
 def check_checkpoints(steps: int, every: int, updates: int) -> None:
@@ -99,77 +113,181 @@ def check_checkpoints(steps: int, every: int, updates: int) -> None:
         )
 
 
-def course_rows(points: list[Point]) -> list[dict]:
-    """A row a network and checkpoint."""
-    return [
-        name | {column: course[column][place] if column in course else None for column in COLUMNS}
-        for name, course in points
-        for place in range(len(course["steps"]))
-    ]
+# From networks to estimates.
 
 
-def outcome_rows(points: list[Point]) -> list[dict]:
-    """A row a network: when it had learned, and where it ends."""
-    return [
-        name
-        | {"steps_to_learn": steps_to_learn(course)}
-        | {end: course[end][-1] for end in ("accuracy", "attention_accuracy") if end in course}
-        for name, course in points
-    ]
+Unit = str | Sequence[str]
+
+
+def outcome_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
+    """Return how many networks of each group failed, and how long the others took.
+
+    Networks that never have 95 % of the words right count with all their updates, so that the mean of
+    ``steps_to_learn`` is a lower bound.
+
+    Args:
+        networks: a row for each, with the columns of :data:`OUTCOME`.
+        by: columns whose values make a group.
+        unit: columns that tell the networks of a group apart.
+    """
+    frame = networks.frame
+    meaning = "updates until 95 % of the words are right; all updates where they never are"
+    counted = networks.assign(
+        {"steps_to_learn": Column(meaning, "updates")},
+        steps_to_learn=frame["steps_to_learn"].fillna(frame["steps"]).astype(float),
+    )
+    failed = shares(counted, by, ["failed"], unit=unit)
+    return stacked([failed, summarise(counted, by, ESTIMATED, unit=unit)])
+
+
+def outcome_counts(networks: Table, by: Sequence[str]) -> Table:
+    """Return by group the numbers of :data:`COUNTS`."""
+    rows = []
+    for names, group in networks.frame.groupby(list(by), sort=False):
+        accuracies = group["accuracy"].astype(float)
+        rows.append(
+            {
+                **dict(zip(by, names, strict=True)),
+                "n": len(group),
+                "never": int(group["steps_to_learn"].isna().sum()),
+                "lowest_accuracy": accuracies.min(),
+                "highest_accuracy": accuracies.max(),
+            }
+        )
+    columns = {name: networks.columns[name] for name in by} | COUNTS
+    return Table.of(rows, columns, "a group of networks")
+
+
+def outcome_keys(key: str, estimates: Table, counts: Table) -> dict[str, object]:
+    """Return what became of groups of networks by dotted key, ``key`` being that of a group."""
+    return keyed(estimates, key + ".{quantity}") | keyed(counts, key + ".{column}", COUNTS)
+
+
+def no_outcome(key: str) -> dict[str, object]:
+    """Return the same keys of a group without networks."""
+    nothing = {"n": 0, "never": 0, "lowest_accuracy": None, "highest_accuracy": None}
+    nothing |= {name: interval_of() for name in ("failed", *ESTIMATED)}
+    return {f"{key}.{name}": number for name, number in nothing.items()}
+
+
+# Networks that are judged after some updates and followed for longer.
+
+FOLLOWED = {
+    "steps": Column("updates in all", "updates", low=0),
+    "late": Column("networks that fail when they are judged, and not in the end", "networks", low=0),
+    "late_attending": Column("of these, networks that attend in the end", "networks", low=0),
+}
+FOLLOWED_RECORD = {
+    "late": Column("whether the network fails when it is judged, and not in the end"),
+    "attends": Column("whether 95 % of the largest weights are at the next word to write"),
+    "gains": Column("accuracy in the end, minus that when it is judged"),
+}
+
+
+def followed_record(course: dict, *, judged_at: int) -> dict:
+    """Return the :func:`outcome_record` of a whole course, and what it adds since the network was judged."""
+    early = until(course, judged_at)
+    return outcome_record(course) | {
+        "late": has_failed(early) and not has_failed(course),
+        "attends": enough(course["attention_accuracy"][-1]),
+        "gains": course["accuracy"][-1] - early["accuracy"][-1],
+    }
+
+
+def followed_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
+    """Return :func:`outcome_estimates` of whole courses, and the mean ``gains``."""
+    gains = summarise(networks, by, ["gains"], unit=unit)
+    return stacked([outcome_estimates(networks, by, unit), gains])
+
+
+def followed_counts(networks: Table, by: Sequence[str]) -> Table:
+    """Return by group the numbers of :data:`COUNTS` and :data:`FOLLOWED`."""
+    rows = []
+    for _, group in networks.frame.groupby(list(by), sort=False):
+        late = group["late"].astype(bool)
+        attends = group["attends"].astype(bool)
+        rows.append(
+            {
+                "steps": int(group["steps"].iloc[0]),
+                "late": int(late.sum()),
+                "late_attending": int((late & attends).sum()),
+            }
+        )
+    further = {name: [row[name] for row in rows] for name in FOLLOWED}
+    return outcome_counts(networks, by).assign(FOLLOWED, **further)
+
+
+def followed_keys(key: str, estimates: Table, counts: Table) -> dict[str, object]:
+    """Return what became of networks that were followed, by dotted key."""
+    return outcome_keys(key, estimates, counts) | keyed(counts, key + ".{column}", FOLLOWED)
+
+
+def not_followed(key: str, steps: int) -> dict[str, object]:
+    """Return the same keys of a group without networks, which would have been followed to ``steps``."""
+    nothing = {"steps": steps, "late": 0, "late_attending": 0, "gains": interval_of()}
+    return no_outcome(key) | {f"{key}.{name}": number for name, number in nothing.items()}
 
 
 # Where every sentence has the same words, what a context lacks tells as much as what it holds. So attention
 # can be drawn to the right word or be driven away from it, with uniform attention, 1/length, in between.
 
-SIDES = ("drawn", "away")
+SIDES = {
+    "drawn": "at least uniform attention on the right word",
+    "away": "less than uniform attention on the right word",
+}
+SIDE = {"side": Column("where attention is at the last snapshot", categories=SIDES)}
+TURNED = {
+    "weight": Column("weight on the next word to write", "times uniform attention", low=0),
+    "later": Column("mean weight on later words", "times uniform attention", low=0),
+    "later_less_weight": Column("the second minus the first", "times uniform attention"),
+    **MOVED,
+    "left_out_less_shown": Column("words written when left out, minus those written when shown"),
+    "without_less_uniform": Column("words right without attention to them, minus those at even attention"),
+}
 
 
-def turned_away(points: list[Point], length: int) -> dict:
-    """Where the attention of those networks that failed is at the last snapshot, and what they make of it.
+def side_of(attention_right: float, length: int) -> str:
+    """Return on which side of uniform attention the weight on the right word is."""
+    return "drawn" if attention_right >= 1 / length else "away"
 
-    ``drawn`` have at least 1/length on the right word, ``away`` less: ``weight`` on it and ``later`` on words
-    that come later, in multiples of 1/length; and what they say with attention moved
-    (:func:`~notebooks.shared.permutation_copying.moved_attention`).
+
+def turned_away(networks: Table, length: int) -> Table:
+    """Return where the attention of those networks is that failed, and what they make of it.
+
+    What they write with attention moved is :func:`~notebooks.shared.permutation_copying.moved_attention`.
+
+    Args:
+        networks: a row for each, with the columns of :data:`OUTCOME`.
+        length: words of a sentence.
     """
-    failed = [(name, course) for name, course in points if has_failed(course)]
-    return {side: _group([p for p in failed if _side(p[1], length) == side], length) for side in SIDES}
+    failed = networks.frame[networks.frame["failed"].astype(bool)]
+    right, later = failed["attention_right"].astype(float), failed["attention_later"].astype(float)
+    return networks.with_rows(failed).assign(
+        SIDE | TURNED,
+        side=[side_of(weight, length) for weight in right],
+        weight=right * length,
+        later=later * length,
+        later_less_weight=length * (later - right),
+        left_out_less_shown=failed["says_left_out"] - failed["says_shown"],
+        without_less_uniform=failed["right_without"] - failed["right_at_uniform"],
+    )
 
 
-def sides(points: list[Point], length: int, step: int) -> dict:
-    """Whether it shows early, after ``step`` updates, on which side of uniform attention networks end.
-
-    Shares of networks that are on their final side before training (``same_at_first``) and at the early
-    snapshot (``same``), and the ``probe`` of which, larger at the right place or not, then tells their side.
-    """
-    ends = [_side(course, length) == "drawn" for _, course in points]
-    found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}
-    found |= {"n": len(points), "drawn": sum(ends)}
-    for suffix, at in (("_at_first", 0), ("", step)):
-        snapshots = [(course, course["steps"].index(at)) for _, course in points]
-        weight = [course["attention_right"][place] >= 1 / length for course, place in snapshots]
-        probe = [own["probe_right"][place] > own["probe_elsewhere"][place] for own, place in snapshots]
-        for name, told in (("same", weight), ("probe", probe)):
-            found[name + suffix] = share([now == end for now, end in zip(told, ends, strict=True)])
-    return found
+def turned_estimates(failed: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
+    """Return the means of :data:`TURNED` by group and side."""
+    return summarise(failed, [*by, *SIDE], TURNED, unit=unit)
 
 
-def _side(course: dict, length: int) -> str:
-    return "drawn" if course["attention_right"][-1] >= 1 / length else "away"
+def turned_keys(key: str, estimates: Table) -> dict[str, object]:
+    """Return what attention of failed networks does, by dotted key; ``n`` networks are on a side."""
+    networks = estimates.query("quantity == 'weight'")
+    return keyed(estimates, key + ".{side}.{quantity}") | keyed(networks, key + ".{side}.{column}", ["n"])
 
 
-def _group(points: list[Point], length: int) -> dict:
-    def less(first: str, second: str, times: float = 1) -> dict:
-        return over_seeds(points, lambda course: times * (course[first][-1] - course[second][-1]))
-
-    return {
-        "n": len(points),
-        "weight": over_seeds(points, lambda course: course["attention_right"][-1] * length),
-        "later": over_seeds(points, lambda course: course["attention_later"][-1] * length),
-        "later_less_weight": less("attention_later", "attention_right", length),
-        **{name: last(points, name) for name in MOVED},
-        "left_out_less_shown": less("says_left_out", "says_shown"),
-        "without_less_uniform": less("right_without", "right_at_uniform"),
-    }
+def none_turned(key: str) -> dict[str, object]:
+    """Return the same keys where no network failed."""
+    nothing = {"n": 0} | {name: interval_of() for name in TURNED}
+    return {f"{key}.{side}.{name}": number for side in SIDES for name, number in nothing.items()}
 
 
 @measure(version=1)

@@ -253,31 +253,6 @@ def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
     return jackknife_interval(sorted(set().union(*numbers)), mean) if numbers else interval_of()
 
 
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
-
-
-def bootstrapped(
-    groups: Groups, statistic: Callable, n: int, *, nested: bool = True, seed: int = BOOTSTRAP_SEED
-) -> Interval:
-    """:func:`hierarchical_bootstrap`; None where undefined, or of ``n`` < 3 points."""
-    if n < 3:
-        return interval_of() | {"n": n}
-    generator = np.random.default_rng(seed)
-    found = hierarchical_bootstrap(groups, generator, statistic=statistic, nested=nested)
-    return {key: None if math.isnan(value) else value for key, value in found.items()}
-
-
-def correlated(
-    rows: list[dict], first: str, second: str, statistic: Callable = spearman_of_points, *, by="task", **how
-) -> Interval:
-    """Rank correlation of two columns over rows that have both, :func:`bootstrapped` by a third."""
-    groups: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        if row[first] is not None and row[second] is not None:
-            groups.setdefault(row[by], []).append((row[first], row[second]))
-    return bootstrapped(groups, statistic, sum(map(len, groups.values())), **how)
-
-
 UNBOUNDED = (-math.inf, math.inf)
 BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name: what it cannot leave
     name: bounds

@@ -16,10 +16,46 @@ from collections.abc import Iterable, Mapping
 
 from attnlib.decomposition.components import STATE_PARTS
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, Columns
 from companion.runs.spec import ModelSpec
 from notebooks.shared.measure import measure_interchange
 
 SIDES = {"query": "decoder", "keys": "encoder"}  # as a reader calls them; as results do
+
+
+def _columns_of_readings() -> Columns:
+    """Return what each reading is, in the order in which :func:`readings` has them."""
+    columns = {}
+    for part in STATE_PARTS:
+        columns |= {
+            f"{part}_own": Column(f"covariance share of the product of the {part} part with itself"),
+            f"{part}_split": Column(f"covariance shares of the {part} part, mixed terms halved"),
+            f"{part}_any": Column(f"covariance share of all terms with the {part} part on either side"),
+            f"query_{part}": Column(f"covariance share of all terms with the {part} part of queries"),
+            f"keys_{part}": Column(f"covariance share of all terms with the {part} part of keys"),
+        }
+    pooled = "input and residual parts together"
+    return columns | {
+        "input_delta_own": Column(f"covariance share of the product of {pooled} with themselves"),
+        "temporal_input_delta": Column(f"covariance share of temporal queries with {pooled} of keys"),
+    }
+
+
+def _columns_of_effects() -> Columns:
+    """Return what each effect is, in the order in which :func:`effects_of_exchange` has them."""
+    columns = {}
+    for part in STATE_PARTS:
+        moved = f"mean total variation of attention when the {part} part is exchanged"
+        columns |= {
+            part: Column(f"{moved}, mean over queries and keys"),
+            f"query_{part}": Column(f"{moved} in the queries"),
+            f"keys_{part}": Column(f"{moved} in the keys"),
+        }
+    return columns
+
+
+READINGS = _columns_of_readings()
+EFFECTS = _columns_of_effects()
 
 
 def readings(shares: Mapping[str, float]) -> dict[str, float]:

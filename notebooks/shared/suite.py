@@ -138,6 +138,21 @@ def suite_frame(measurements: Iterable[Measurement], store: Store, **how: object
     return frame(measurements, store, columns_of=columns_of, **({"names": SUITE} | how))
 
 
+FAMILY = {"family": Column("task, or the family of those that differ by a setting or by language")}
+MARK = {"mark": Column("mark of the dial, from 0")}
+
+
+def with_family(networks: Table) -> Table:
+    """Return networks with a column that has the :func:`family` of their tasks."""
+    return networks.assign(FAMILY, family=networks.frame["task"].map(family))
+
+
+def on_dial(networks: Table) -> Table:
+    """Return the networks that are trained on a mark of the dial, with a column that has the mark."""
+    at_marks = networks.query("task in @dial", dial=DIAL)
+    return at_marks.assign(MARK, mark=at_marks.frame["task"].map(DIAL.index))
+
+
 PARTS_OF_STATES = {
     "temporal": "mean state at the position",
     "input": "mean deviation of the token's states",

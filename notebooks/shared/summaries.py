@@ -1,27 +1,40 @@
 """From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
-from operator import or_
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table
-from companion.runs.columns import INTERVAL, Column
+from companion.results.frames import Table, joined
+from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
     UNBOUNDED,
+    Interval,
     Point,
     bounded,
     each_over_seeds,
+    hierarchical_bootstrap,
     interval_of,
+    last_minus_first,
     less,
     matched,
     nested,
+    over_pairs,
+    share_interval,
+    spearman_of_points,
 )
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str = "seed") -> Table:
+
+def summarise(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
     """Return the mean of each quantity over the networks of each group, with Student's 95 % interval.
 
     Networks where a quantity is undefined are left out of its mean. An interval ends where the numbers of its
@@ -29,9 +42,9 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
 
     Args:
         table: with a row for each network.
-        by: columns whose values make a group.
+        by: columns whose values make a group. Without any, all rows are one group, also where there are none.
         quantities: columns with the numbers.
-        unit: the column that tells the independent networks of a group apart.
+        unit: the column, or columns, that tell the independent networks of a group apart.
 
     Returns:
         A row for each group and quantity: the group's columns, then ``quantity``, ``value``, ``low``,
@@ -40,19 +53,132 @@ def summarise(table: Table, by: Sequence[str], quantities: Iterable[str], *, uni
     Raises:
         BadInput: two rows of a group are of the same unit, and so are not independent.
     """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(interval_of(group[quantity]), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=unit)
+
+
+def shares(
+    table: Table, by: Sequence[str], outcomes: Iterable[str], *, unit: str | Sequence[str] = "seed"
+) -> Table:
+    """Return in how many networks of each group each outcome occurs, as a share with Wilson's interval.
+
+    As :func:`summarise`; `outcomes` are columns of truth values.
+    """
+
+    def share_of(group: "pd.DataFrame", outcome: str) -> Interval:
+        return share_interval(int(group[outcome].sum()), len(group))
+
+    return estimated(table, by, outcomes, share_of, unit=unit)
+
+
+PAIR = ("seed", "second_seed")  # columns that name the two networks of a pair
+
+
+def summarise_pairs(
+    table: Table, by: Sequence[str], quantities: Iterable[str], *, pair: Sequence[str] = PAIR
+) -> Table:
+    """Return the mean of each quantity over the pairs of each group, with the jackknife's interval.
+
+    As :func:`summarise`, of a table with a row for each pair of networks, which the columns `pair` name.
+    Pairs share their networks: a network is left out with all its pairs
+    (:func:`~notebooks.shared.intervals.over_pairs`), and ``n`` counts networks.
+    """
+
+    def mean(group: "pd.DataFrame", quantity: str) -> Interval:
+        return bounded(over_pairs(by_pair(group, quantity, pair)), *table.columns[quantity].range)
+
+    return estimated(table, by, quantities, mean, unit=pair)
+
+
+def by_pair(
+    rows: "pd.DataFrame", quantity: str, pair: Sequence[str] = PAIR
+) -> dict[tuple[Hashable, Hashable], float]:
+    """Return a quantity by the two networks that each row is of."""
+    first, second = pair
+    return dict(zip(zip(rows[first], rows[second], strict=True), rows[quantity], strict=True))
+
+
+def estimated(
+    table: Table,
+    by: Sequence[str],
+    quantities: Iterable[str],
+    estimator: Callable[["pd.DataFrame", str], Interval],
+    *,
+    unit: str | Sequence[str],
+) -> Table:
+    """Return an estimate of each quantity in each group, see :func:`summarise`.
+
+    Args:
+        table: with a row for each unit.
+        by: columns whose values make a group.
+        quantities: columns with the numbers.
+        estimator: makes an interval of the rows of a group and the name of a quantity.
+        unit: the column, or columns, that tell the rows of a group apart.
+
+    Raises:
+        BadInput: two rows of a group are of the same unit.
+    """
     import pandas as pd
 
+    unit = [unit] if isinstance(unit, str) else list(unit)
+    names = list(quantities)
     rows = []
-    for names, group in table.frame.groupby(list(by), sort=False):
+    for named, group in _parts(table.frame, by):
         if group[unit].duplicated().any():
-            raise BadInput(f"{unit} does not tell rows of {names} apart; group by one more column")
-        for quantity in quantities:
-            estimate = bounded(interval_of(group[quantity]), *table.columns[quantity].range)
-            rows.append({**dict(zip(by, names, strict=True)), "quantity": quantity, **estimate})
-    estimated = {name: str(table.columns[name]) for name in quantities}
+            columns_of_unit = ", ".join(unit)
+            raise BadInput(f"{columns_of_unit} does not tell rows of {named} apart; group by one more column")
+        rows += [{**named, "quantity": name, **estimator(group, name)} for name in names]
     columns = {name: table.columns[name] for name in by}
-    columns |= {"quantity": Column("what is estimated", categories=estimated)} | INTERVAL
+    columns |= {"quantity": _quantity(table, names)} | INTERVAL
     return Table(pd.DataFrame(rows, columns=list(columns)), columns, "an estimate over networks")
+
+
+def _quantity(table: Table, quantities: Iterable[str]) -> Column:
+    """Return the column that names the quantity of an estimate."""
+    return Column("what is estimated", categories={name: str(table.columns[name]) for name in quantities})
+
+
+def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
+    """Return what `summarise` estimates with one row for each group of networks.
+
+    Args:
+        estimates: with a row for each group and quantity.
+        columns: what the quantities are, as the summarised table declares them.
+        row: what one row is.
+
+    Returns:
+        The columns of a group; of each quantity, such as ``accuracy``, its mean ``accuracy`` and the ends
+        ``accuracy_low`` and ``accuracy_high`` of its interval; and ``n``, the number of networks, the largest
+        over the quantities where one is undefined for some networks.
+    """
+    by = [name for name in estimates.columns if name not in ("quantity", *INTERVAL)]
+    rows = []
+    for names, group in estimates.frame.groupby(by, sort=False):
+        numbers = dict(zip(by, names, strict=True))
+        for estimate in group.to_dict("records"):
+            quantity = estimate["quantity"]
+            numbers |= {quantity: estimate["value"]}
+            numbers |= {f"{quantity}_{end}": estimate[end] for end in ("low", "high")}
+        rows.append(numbers | {"n": group["n"].max()})
+    declared = {name: estimates.columns[name] for name in by}
+    for name, column in columns.items():
+        declared[name] = replace(column, meaning=f"{column.meaning}; mean over networks")
+        declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
+        declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
+    return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
+
+
+def stacked(estimates: Sequence[Table]) -> Table:
+    """Return several tables of estimates, which have the same groups, as one of all their quantities."""
+    first = estimates[0]
+    categories: dict[str, str] = {}
+    for table in estimates:
+        categories |= table.columns["quantity"].categories
+    quantity = replace(first.columns["quantity"], categories=categories)
+    return replace(joined(estimates), columns={**first.columns, "quantity": quantity})
 
 
 def differences(
@@ -70,9 +196,173 @@ def differences(
     """
     names = list(quantities)
     both = first.frame.merge(second.frame[[*on, *names]], on=list(on), suffixes=("", "_second"))
-    found = {name: both[name] - both[f"{name}_second"] for name in names}
+    minuends = both[names].astype(float)  # a column without any number is of objects
+    subtrahends = both[[f"{name}_second" for name in names]].astype(float).set_axis(names, axis="columns")
     unbounded = {name: replace(first.columns[name], low=-math.inf, high=math.inf) for name in names}
-    return first.with_rows(both[list(first.frame)]).assign(unbounded, **found)
+    changes = minuends - subtrahends
+    return first.with_rows(both[list(first.frame)]).assign(
+        unbounded, **{name: changes[name] for name in names}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """What a bootstrap draws anew: groups of rows, then units within each group.
+
+    Attributes:
+        groups: the column whose values make a group, such as a family of tasks, whose rows are alike.
+        units: columns that tell the units of a group apart, whose rows are drawn together, such as a network
+            with several heads. By default every row is a unit.
+        draws_groups: whether groups are drawn as well. Groups that are set by design, as the marks of a dial
+            are, stay.
+        seed: of the draws. Any fixed number makes an interval a function of the rows.
+    """
+
+    groups: str
+    units: Sequence[str] = ()
+    draws_groups: bool = True
+    seed: int = 20_211_015
+
+
+RESAMPLED = {  # columns of an estimate whose interval is a bootstrap's
+    "low": Column("2.5th percentile over resamples; empty where there are fewer than three rows"),
+    "high": Column("97.5th percentile over resamples; empty where there are fewer than three rows"),
+    "n": Column("units with both numbers, which are drawn anew", low=0),
+}
+CORRELATION = {"value": Column("Spearman's rank correlation", low=-1.0, high=1.0)} | RESAMPLED
+END_DIFFERENCE = {"value": Column("mean at the largest mark minus the mean at the smallest")} | RESAMPLED
+
+
+def correlations(
+    table: Table, along: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
+) -> Table:
+    """Return Spearman's rank correlation of each quantity with one column, with a bootstrap interval.
+
+    Rows where either number is undefined are left out. Of fewer than three rows, or where either number is
+    constant, there is no correlation.
+
+    Args:
+        table: with a row for each point.
+        along: the column that every quantity is correlated with.
+        quantities: columns with the other numbers.
+        by: columns whose values make a part of the table, correlated by itself; by default all of it.
+        resampled: what the bootstrap draws.
+
+    Returns:
+        A row for each part and quantity: the part's columns, then ``along``, the other column's name,
+        ``quantity``, ``value``, ``low``, ``high`` and ``n``, the number of units. Where `by` is empty there
+        is a row even if the table has none.
+    """
+    return _estimates(
+        table,
+        along,
+        quantities,
+        by=by,
+        resampled=resampled,
+        statistic=spearman_of_points,
+        columns=CORRELATION,
+    )
+
+
+def end_differences(
+    table: Table, along: str, quantities: Iterable[str], *, by: Sequence[str] = (), resampled: Bootstrap
+) -> Table:
+    """Return the mean of each quantity at the largest value of a column minus that at its smallest value.
+
+    Args:
+        table: with a row for each point.
+        along: the column with the marks, such as those of a dial.
+        quantities: columns with the numbers.
+        by: columns whose values make a part of the table, estimated by itself; by default all of it.
+        resampled: what the bootstrap draws.
+
+    Returns:
+        Rows as :func:`correlations` has them.
+    """
+    return _estimates(
+        table,
+        along,
+        quantities,
+        by=by,
+        resampled=resampled,
+        statistic=last_minus_first,
+        columns=END_DIFFERENCE,
+    )
+
+
+Statistic = Callable[[Float[np.ndarray, "points 2"]], float]
+
+
+def _estimates(
+    table: Table,
+    along: str,
+    quantities: Iterable[str],
+    *,
+    by: Sequence[str],
+    resampled: Bootstrap,
+    statistic: Statistic,
+    columns: Columns,
+) -> Table:
+    """Return a statistic of the points of one column and each quantity, with its bootstrap interval."""
+    rows = []
+    listed = list(quantities)
+    for names, part in _parts(table.frame, by):
+        for name in listed:
+            points = _points_by_group(part[[along, name]], part, resampled)
+            estimate = _bootstrapped(statistic, points, resampled)
+            rows.append({**names, "along": along, "quantity": name, **estimate})
+    declared = {name: table.columns[name] for name in by}
+    declared["along"] = Column(
+        "number along which it is estimated", categories={along: str(table.columns[along])}
+    )
+    declared["quantity"] = _quantity(table, listed)
+    return Table.of(rows, declared | columns, "an estimate with a bootstrap interval")
+
+
+def _parts(frame: "pd.DataFrame", by: Sequence[str]) -> Iterator[tuple[dict, "pd.DataFrame"]]:
+    """Yield each part of a frame with the values of `by` that name it; without `by`, all of it."""
+    if not by:
+        yield {}, frame
+        return
+    for values, part in frame.groupby(list(by), sort=False):
+        yield dict(zip(by, values, strict=True)), part
+
+
+Points = dict[object, Float[np.ndarray, "units rows 2"]]  # by group; NaN where a unit has fewer rows
+
+
+def _points_by_group(pairs: "pd.DataFrame", rows: "pd.DataFrame", resampled: Bootstrap) -> Points:
+    """Return the points where both columns of `pairs` are defined, in the order of their rows."""
+    pairs = pairs.astype(float)
+    defined = pairs.notna().all(axis=1)
+    points = pairs[defined].to_numpy()  # (points, 2)
+    rows = rows[defined].reset_index(drop=True)
+    if rows.empty:
+        return {}
+    names = [resampled.groups, *resampled.units] if resampled.units else rows.index
+    units = rows.groupby(names, sort=False)
+    unit = units.ngroup().to_numpy()  # (points,)
+    place = units.cumcount().to_numpy()  # (points,): of a row within its unit
+    by_unit = np.full((unit.max() + 1, place.max() + 1, 2), math.nan)  # (units, rows, 2)
+    by_unit[unit, place] = points
+    group_of_unit = units[resampled.groups].first().to_numpy()  # (units,)
+    return {group: by_unit[group_of_unit == group] for group in dict.fromkeys(group_of_unit)}
+
+
+def _bootstrapped(statistic: Statistic, groups: Points, resampled: Bootstrap) -> Interval:
+    """Return the statistic of all points with its interval; without numbers where it is undefined."""
+
+    def of_units(units: Float[np.ndarray, "units rows 2"]) -> float:
+        points = units.reshape(-1, 2)
+        points = points[~np.isnan(points).any(axis=1)]
+        return statistic(points) if len(points) > 1 else math.nan
+
+    n_units = sum(len(units) for units in groups.values())
+    n_points = sum(int((~np.isnan(units[..., 0])).sum()) for units in groups.values())
+    if n_points < 3:
+        return interval_of() | {"n": n_units}
+    generator = np.random.default_rng(resampled.seed)
+    return hierarchical_bootstrap(groups, generator, statistic=of_units, nested=resampled.draws_groups)
 
 
 def summarised(
@@ -104,26 +394,6 @@ def rows_of(nested, *names: str) -> list[dict]:
     return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
 
 
-def side_by_side(columns: Mapping[str, object], *names: str) -> list[dict]:
-    """:func:`rows_of` several things that are nested alike, the numbers of each in its column.
-
-    >>> side_by_side({"x": {"AO": 1}, "y": {"AO": 2}}, "kind")
-    [{'kind': 'AO', 'x': 1, 'y': 2}]
-    """
-    rows = (rows_of(own, *names, column) for column, own in columns.items())
-    return [reduce(or_, each) for each in zip(*rows, strict=True)]
-
-
-def all_wide(intervals: Mapping[str, Mapping]) -> dict:
-    """Several intervals of a row, each as three columns.
-
-    >>> all_wide({"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}})
-    {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
-    """
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {name + end: own[of] for name, own in intervals.items() for end, of in ends.items()}
-
-
 def level_key(level: float | str) -> str:
     """A level of a setting as part of a dotted key: ``0p001`` for 0.001."""
     return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
@@ -132,11 +402,6 @@ def level_key(level: float | str) -> str:
 def level_of(column: str) -> Callable[[dict], str]:
     """What groups networks by the level in this column, see :func:`~notebooks.shared.intervals.grouped`."""
     return lambda name: level_key(name[column])
-
-
-def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
-    """Courses over training of one network, each by update."""
-    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
 
 
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:

@@ -17,6 +17,7 @@ from attnlib.models.corpus import Batch, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.search import likeliest_words
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
+from companion.results.frames import Table
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, share
 from companion.runs.measure import measure
@@ -138,6 +139,22 @@ def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) 
     from companion.claims.presupposed import holds
 
     return holds("learned", token_accuracy=accuracy) or (name["task"], name["architecture"]) in translators
+
+
+LEARNED = {
+    "learned": Column("True if the network has learned its task, or is a translator of a kind that counts")
+}
+
+
+def with_learned(networks: Table, translators: set[tuple[str, str]]) -> Table:
+    """Return networks with a column that says whether each has learned its task.
+
+    Args:
+        networks: with columns ``task``, ``architecture`` and ``token_accuracy``.
+        translators: task and architecture of the translators that count.
+    """
+    learned = [has_learned(row, row["token_accuracy"], translators) for row in networks.records()]
+    return networks.assign(LEARNED, learned=np.array(learned, dtype=bool))
 
 
 def gain(planned: dict, longer: dict) -> float:

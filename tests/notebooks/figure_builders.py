@@ -1,5 +1,6 @@
 """The smallest settings of each experiment, and given answers, from which its numbers are worked by hand."""
 
+import importlib
 from types import SimpleNamespace
 
 from attnlib.errors import NotMeasured
@@ -7,6 +8,8 @@ from attnlib.models.corpus import collate
 from companion.results import registry
 from companion.results.config import BaseConfig, override
 from companion.results.request import Request
+from companion.results.run import Outcome
+from companion.results.run import computed as outcome_of
 from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import judged_samples
 
@@ -35,6 +38,12 @@ class Given:
         if found is None:
             raise NotMeasured(spec.setting)
         return found
+
+
+def computed(config: BaseConfig, store: Given) -> Outcome:
+    """Return the values and tables that a figure computes, from answers that are given."""
+    module = importlib.import_module(type(config).__module__)
+    return outcome_of(module, config, store)
 
 
 def recording_of(tensors, seed=0, **settings):

@@ -21,11 +21,19 @@ FIGURES = sorted(
     path.relative_to(ROOT / "notebooks").with_suffix("").as_posix()
     for path in (ROOT / "notebooks").glob("*/*.md")
 )
-# Imports the statements of one figure after the other, and says which one brought torch along.
+# Imports the statements of one figure after the other, opens the page of its committed result, and says which
+# one brought torch along.
 PROGRAM = """
-import json, sys
+import json, os, sys
+from companion.book.notebook import open_page
+from companion.book.project import current_project
+from companion.results.request import Request
 for figure, statements in json.load(sys.stdin).items():
     exec(statements, {})
+    request = Request(figure, "paper")
+    if (current_project().root / request.folder / f"{request.experiment}.json").is_file():
+        os.environ["ATTNLIB_REQUEST"] = request.as_text()
+        open_page(figure, {})
     assert "torch" not in sys.modules, figure
 """
 

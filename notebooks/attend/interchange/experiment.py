@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -12,23 +13,41 @@ from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.corpus import Corpus, collate
 from companion.data import task as data
 from companion.results.config import Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, joined, keyed, view
+from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
+from companion.runs.columns import NETWORK, Column, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from companion.runs.suite import point, task_name_of
+from companion.runs.suite import task_name_of
 from notebooks.attend.interchange.transplants import TRANSPLANTS
 from notebooks.shared import tasks as rules
-from notebooks.shared.intervals import by_kind, correlated, each_over_seeds, grouped, last_minus_first
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
-from notebooks.shared.plan import by_spec
-from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
-from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, each_planned, family, model_specs
-from notebooks.shared.summaries import summarised
-from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
+from notebooks.shared.readings import EFFECTS, effects_of_exchange, exchange_measurements, readings
+from notebooks.shared.suite import (
+    BY_KIND,
+    DIAL,
+    MARK,
+    PAPER_TASKS,
+    QUALITY,
+    SUITE,
+    SuiteConfig,
+    each_planned,
+    model_specs,
+    on_dial,
+    suite_frame,
+    with_family,
+)
+from notebooks.shared.summaries import Bootstrap, correlations, differences, end_differences, summarise
+from notebooks.shared.translators import (
+    LEARNED,
+    translator_measurements,
+    translators_that_count,
+    with_learned,
+)
 
-PARTS = ("temporal", "input", "residual")
 LARGE = 0.3  # of the attention: an exchange that moves none of it costs nothing by construction
 
 # The residual of the sentence with the other opening. Two sentences that differ in their first word alone
@@ -173,7 +192,7 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    dial = [measurement for asked in _along_dial(config).values() for measurement in asked]
+    dial = [measurement for asked in _asked_along_dial(config).values() for measurement in asked]
     translators = translator_measurements(model_specs(config), config.translated)
     return tuple(dict.fromkeys((*_exchanges(config), *dial, *translators)))
 
@@ -186,7 +205,7 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
     )
 
 
-def _along_dial(config: Config) -> dict[str, tuple[Measurement, ...]]:
+def _asked_along_dial(config: Config) -> dict[str, tuple[Measurement, ...]]:
     """What is asked of recurrent networks at the marks of the dial among the tasks, by what is asked."""
     specs = [spec for mark in _marks(config) for spec in _recurrent(config, mark)]
     turned = [spec for spec in specs if task_name_of(spec) != DIAL[0]]
@@ -207,104 +226,226 @@ def _recurrent(config: Config, mark: str) -> tuple[ModelSpec, ...]:
     return each_planned(config, mark, "AED", config.dial_seeds, **changes)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Compute effects by task, along the dial, and what they follow.
+PART = {"part": Column("part of the states that is exchanged; state: all three")}
+ACCURACY = {"accuracy": QUALITY["token_accuracy"]}
+OF_PART = {
+    "share": Column("covariance share of the product of this part with itself"),
+    "split": Column("covariance shares of this part, mixed terms halved"),
+    "moves": share("mean total variation of attention when the part is exchanged, in queries or in keys"),
+    "costs": Column("words right as trained, minus those with the part exchanged", low=-1, high=1),
+}
+WHOLE = "state"  # all three parts together, which have no share
+NEXT_STEP = {
+    "next_step.attention": share("rows whose largest weight is where the next row has it, with its clock"),
+    "next_step.word": share("rows that write the word of the next row, with its clock"),
+}
+INTERVENTION = {
+    "intervention": Column(
+        "what is done to the part",
+        categories={"exchanged": "that of another place is taken", "removed": "its mean is taken"},
+    ),
+    "side": Column("states that are changed", categories={"decoder": "queries", "encoder": "keys"}),
+    **PART,
+    "variation": share("mean total variation of attention from that of the states as they were"),
+}
+LEADS = {
+    "query_temporal_minus_residual": Column("effect of temporal parts of queries minus that of residuals"),
+    "keys_residual_minus_temporal": Column("effect of residuals of keys minus that of temporal parts"),
+}
+DIAL_ROW = {"task": SUITE["task"], "seed": SUITE["seed"], **MARK, **ACCURACY, **LEARNED, **EFFECTS}
+TRANSPLANTED = {
+    "own": Column("words whose largest weight is where the order of their sentence has it, as a share"),
+    "other": Column("words whose largest weight is where the order of the other sentence has it, as a share"),
+    "variation": share("mean total variation of attention from that without a transplant"),
+}
+TRANSPLANT = {
+    "transplant": Column(
+        "what gets residuals of the sentence with the other opening: none, keys, query, both"
+    )
+}
+EXCHANGES = {
+    "exchanges": Column(
+        "exchanges that count: those of one part, of all parts, "
+        f"or the large ones of all, which move more than {LARGE} of the attention"
+    )
+}
+OVER_FAMILIES = Bootstrap(groups="family")
+WITHIN_MARKS = Bootstrap(groups="task", draws_groups=False)
 
-    ``follows``: Spearman correlations over networks that learned their task, of a part's own share with what
-    exchanging the part does to attention; ``split``, of its split share; ``output``, of the attention moved
-    with the accuracy that it costs; ``output_of_large``, among exchanges that move more than ``LARGE`` of it.
-    Intervals resample families of tasks.
-    """
-    found = by_spec(_exchanges(config), store)
-    points = [(point(spec), effects(*both.values())) for spec, both in found.items()]
-    counting = translators_that_count(model_specs(config), config.translated, store)
-    rows = [
-        {**name, "part": part, "accuracy": own["accuracy"]}
-        | {"learned": has_learned(name, own["accuracy"], counting)}
-        | {what: own[what][part] for what in ("share", "split", "moves", "costs")}
-        for name, own in points
-        for part in PARTS
-    ]
-    learned = [row | {"family": family(row["task"])} for row in rows if row["learned"]]
-    of_part = {part: [row for row in learned if row["part"] == part] for part in PARTS}
-    large = [row for row in learned if row["moves"] > LARGE]
-    follows = {part: correlated(own, "share", "moves", by="family") for part, own in of_part.items()}
-    follows |= {
-        "split": {part: correlated(own, "split", "moves", by="family") for part, own in of_part.items()},
-        "output": correlated(learned, "moves", "costs", by="family"),
-        "output_of_large": correlated(large, "moves", "costs", by="family"),
-        "networks": len(learned) // len(PARTS),
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Compute effects by task and along the dial, and what they follow."""
+    translators = translators_that_count(model_specs(config), config.translated, store)
+    effects = suite_frame(
+        _exchanges(config),
+        store,
+        records=_effects,
+        columns=PART | QUALITY | OF_PART,
+        row="a part of a network's states",
+    )
+    effects = with_learned(effects, translators).rename(token_accuracy="accuracy")
+    networks = suite_frame(_exchanges(config), store, records=_next_step, columns=ACCURACY | NEXT_STEP)
+    interventions = suite_frame(
+        _exchanges(config),
+        store,
+        records=_interventions,
+        columns=INTERVENTION,
+        row="an intervention in a network",
+    )
+    return {
+        "effects": effects.query("part != @whole", whole=WHOLE).select(
+            *NETWORK, *PART, *ACCURACY, *LEARNED, *OF_PART
+        ),
+        **_along_dial(config, store),
+        "networks_by_kind": summarise(networks, BY_KIND, ACCURACY | NEXT_STEP),
+        "effects_by_kind": summarise(effects, [*BY_KIND, *PART], OF_PART).query("n > 0"),
+        "interventions_by_kind": summarise(
+            interventions, [*BY_KIND, "intervention", "side", "part"], ["variation"]
+        ),
+        "follows": follows(effects),
     }
-    dial, dial_rows = along_dial(_along_dial(config), store)
-    values = {"by_task": by_kind(points, each_over_seeds), "follows": follows, "dial": dial}
-    return values, {"effects": rows, "dial": dial_rows}
 
 
-def along_dial(asked: dict[str, tuple[Measurement, ...]], store: Store) -> tuple[dict, list[dict]]:
-    """Effects of exchange and of transplants at every mark, and how they change along the dial.
+def _effects(terms: dict, exchange: dict) -> list[dict]:
+    """Return a record for each part of one network's states, and for all of them together."""
+    accuracy = terms["quality"]["token_accuracy"]
+    shares = readings(terms["covariance_share"])
+    records = []
+    for part in (*STATE_PARTS, WHOLE):
+        on_either_side = [exchange["exchanged"][side][part] for side in SIDES]
+        record = {
+            "part": part,
+            "token_accuracy": accuracy,
+            "share": shares.get(f"{part}_own"),
+            "split": shares.get(f"{part}_split"),
+            "moves": fmean(effect["variation"] for effect in on_either_side),
+            "costs": exchange["accuracy"] - fmean(effect["accuracy"] for effect in on_either_side),
+        }
+        records.append(record)
+    return records
 
-    ``rank`` and ``ends`` are of networks that have learned their task: the rank correlation of an effect with
-    the mark, and its mean at the last mark minus that at the first.
+
+def _next_step(terms: dict, exchange: dict) -> dict:
+    return {"accuracy": terms["quality"]["token_accuracy"], "next_step": exchange["next_step"]}
+
+
+def _interventions(terms: dict, exchange: dict) -> list[dict]:
+    records = []
+    for intervention in INTERVENTION["intervention"].categories:
+        for side in SIDES:
+            for part, effect in exchange[intervention][side].items():
+                record = {"intervention": intervention, "side": side, "part": part}
+                records.append(record | {"variation": effect["variation"]})
+    return records
+
+
+def follows(effects: Table) -> Table:
+    """Return rank correlations of how far attention moves, over networks that have learned their task.
+
+    With the share of the exchanged part, part by part; with the accuracy that the exchange costs, over all
+    parts together.
     """
-    accuracy = {}
-    for name, terms in answers(asked["terms"], store):
-        accuracy[name["task"], name["seed"]] = terms["quality"]["token_accuracy"]
-    points = []
-    rows = []
-    for name, exchange in answers(asked["exchange"], store):
-        reached = accuracy[name["task"], name["seed"]]
-        points.append((name, exchange | {"token_accuracy": reached}))
-        row = {"task": name["task"], "seed": name["seed"], "mark": DIAL.index(name["task"])}
-        row |= {"accuracy": reached, "learned": has_learned(name, reached, set())}
-        rows.append(row | effects_of_exchange(exchange))
-    learned = [row for row in rows if row["learned"]]
-    columns = [f"{side}{part}" for side in ("", "query_", "keys_") for part in STATE_PARTS]
-    rank = {column: correlated(learned, "mark", column, nested=False) for column in columns}
-    ends = {column: correlated(learned, "mark", column, last_minus_first, nested=False) for column in columns}
-    transplants = answers(asked["transplant"], store)
-    values = {
-        "marks": len({row["task"] for row in learned}),
-        "networks": len(learned),
-        "rank": rank,
-        "ends": ends,
-        "by_mark": summarised(grouped(points, "task"), of_exchange),
-        "transplant": summarised(grouped(transplants, "task"), of_transplant),
+    learned = with_family(effects.query("learned and part != @whole", whole=WHOLE))
+    of_part = learned.assign(EXCHANGES, exchanges=learned.frame["part"])
+    every = learned.assign(EXCHANGES, exchanges="all")
+    large = learned.query("moves > @large", large=LARGE).assign(EXCHANGES, exchanges="large")
+    how = {"by": ["exchanges"], "resampled": OVER_FAMILIES}
+    return joined(
+        [
+            correlations(of_part, "moves", ["share", "split"], **how),
+            correlations(every, "moves", ["costs"], **how),
+            correlations(large, "moves", ["costs"], **how),
+        ]
+    )
+
+
+def _along_dial(config: Config, store: Store) -> dict[str, Table]:
+    """Compute effects of exchange and of transplants at every mark of the dial.
+
+    Ranks and ends are of networks that have learned their task.
+    """
+    asked = _asked_along_dial(config)
+    exchanges = suite_frame(
+        (*asked["terms"], *asked["exchange"]), store, records=_on_dial, columns=QUALITY | EFFECTS | LEADS
+    )
+    exchanges = on_dial(with_learned(exchanges, set()))
+    transplants = suite_frame(
+        asked["transplant"],
+        store,
+        records=_transplants,
+        columns=TRANSPLANT | TRANSPLANTED,
+        row="a transplant in a network",
+    )
+    learned = exchanges.query("learned")
+    lead = lead_of_keys(transplants)
+    return {
+        "dial": exchanges.rename(token_accuracy="accuracy").select(*DIAL_ROW),
+        "exchanges_by_mark": summarise(exchanges, ["task"], [*EFFECTS, *LEADS, "token_accuracy"]),
+        "dial_ranks": correlations(learned, "mark", EFFECTS, resampled=WITHIN_MARKS),
+        "dial_ends": end_differences(learned, "mark", EFFECTS, resampled=WITHIN_MARKS),
+        "transplants_by_mark": summarise(transplants, ["task", *TRANSPLANT], TRANSPLANTED),
+        "lead_of_keys_by_mark": summarise(lead, ["task"], ["other"]),
     }
-    return values, rows
 
 
-def of_exchange(found: dict) -> dict[str, float]:
-    """Effects in one network, how far one part leads on either side, and how many words it gets right."""
-    effects = effects_of_exchange(found)
+def _on_dial(terms: dict, exchange: dict) -> dict[str, float]:
+    """Return effects in one network, and how far one part leads on either side."""
+    effects = effects_of_exchange(exchange)
     return effects | {
         "query_temporal_minus_residual": effects["query_temporal"] - effects["query_residual"],
         "keys_residual_minus_temporal": effects["keys_residual"] - effects["keys_temporal"],
-        "token_accuracy": found["token_accuracy"],
+        "token_accuracy": terms["quality"]["token_accuracy"],
     }
 
 
-def of_transplant(found: dict) -> dict:
-    """Numbers of one network, and how much oftener keys than queries turn attention to the other order."""
-    shares = {name: found[name] for name in TRANSPLANTS}
-    return shares | {"keys_minus_query": found["keys"]["other"] - found["query"]["other"]}
+def _transplants(measured: dict) -> list[dict]:
+    return [{"transplant": transplant} | measured[transplant] for transplant in TRANSPLANTS]
 
 
-def effects(terms: dict, found: dict) -> dict:
-    """One network: a part's own and split share; how far its exchange moves attention; what it costs."""
+def lead_of_keys(transplants: Table) -> Table:
+    """Return how much oftener a network's keys than its queries turn attention to the other order."""
+    keys = transplants.query("transplant == 'keys'")
+    query = transplants.query("transplant == 'query'")
+    return differences(keys, query, ["other"], on=["task", "seed"])
 
-    def both(part: str, what: str) -> float:
-        return float(np.mean([found["exchanged"][side][part][what] for side in SIDES]))
 
-    names, ways = (*PARTS, "state"), {"exchanged": (*PARTS, "state"), "removed": PARTS}
-    return {
-        "accuracy": terms["quality"]["token_accuracy"],
-        "share": {part: terms["covariance_share"][f"{part}_{part}"] for part in PARTS},
-        "split": {part: readings(terms["covariance_share"])[f"{part}_split"] for part in PARTS},
-        "moves": {part: both(part, "variation") for part in names},
-        "costs": {part: found["accuracy"] - both(part, "accuracy") for part in names},
-        **{
-            way: {side: {part: found[way][side][part]["variation"] for part in parts} for side in SIDES}
-            for way, parts in ways.items()
-        },
-        "next_step": found["next_step"],
-    }
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return effects by task and along the dial, what they follow, and of how many networks that is.
+
+    ``follows``: rank correlations of the attention moved, by part with the part's own share, under ``split``
+    with its split share, under ``output`` with the accuracy that an exchange costs, and under
+    ``output_of_large`` the same among large exchanges.
+    """
+    followed = tables["follows"]
+    by_task = "by_task.{task}.{kind}"
+    return view(
+        _of_no_networks(),
+        keyed(tables["networks_by_kind"], by_task + ".{quantity}"),
+        keyed(tables["effects_by_kind"], by_task + ".{quantity}.{part}"),
+        keyed(tables["interventions_by_kind"], by_task + ".{intervention}.{side}.{part}"),
+        keyed(followed.query("quantity == 'share'"), "follows.{exchanges}"),
+        keyed(followed.query("quantity == 'split'"), "follows.split.{exchanges}"),
+        keyed(followed.query("exchanges == 'all'"), "follows.output"),
+        keyed(followed.query("exchanges == 'large'"), "follows.output_of_large"),
+        {"follows.networks": len(tables["effects"].query("learned").frame) // len(STATE_PARTS)},
+        keyed(tables["exchanges_by_mark"], "dial.by_mark.{task}.{quantity}"),
+        keyed(tables["dial_ranks"], "dial.rank.{quantity}"),
+        keyed(tables["dial_ends"], "dial.ends.{quantity}"),
+        keyed(tables["transplants_by_mark"], "dial.transplant.{task}.{transplant}.{quantity}"),
+        keyed(tables["lead_of_keys_by_mark"], "dial.transplant.{task}.keys_minus_query"),
+        _counts(tables["dial"].query("learned")),
+    )
+
+
+def _of_no_networks() -> dict[str, dict]:
+    """Return what is at the keys of correlations and marks without a network."""
+    found: dict[str, dict] = {"by_task": {}, "dial.by_mark": {}, "dial.transplant": {}}
+    for part in STATE_PARTS:
+        found[f"follows.{part}"] = interval_of()
+        found[f"follows.split.{part}"] = interval_of()
+    return found | {"follows.output": interval_of(), "follows.output_of_large": interval_of()}
+
+
+def _counts(learned: Table) -> dict[str, int]:
+    marks = learned.frame["mark"].nunique()
+    return {"dial.marks": marks, "dial.networks": len(learned.frame)}

@@ -26,17 +26,18 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width, looked_up
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, keyed, view
+from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
 from notebooks.shared import tasks as rules
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.plan import picked, settings_of
-from notebooks.shared.suite import PlannedConfig, model_specs
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.plan import settings_of
+from notebooks.shared.suite import BY_KIND, SUITE, PlannedConfig, model_specs, suite_frame
+from notebooks.shared.summaries import summarise
 from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 _STREAM = 0x5A1B
@@ -46,7 +47,6 @@ Attention = Float[Tensor, "batch target source"]
 Rows, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
 ByPair = Int[Tensor, " batch"]
 Meant = tuple[Words, Links | None]  # target words; links where the task has them
-Meaning = Callable[[Sequence[str]], Meant]
 
 
 @dataclass(frozen=True)
@@ -109,58 +109,104 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
     raise BadInput(f"task {task.name} has no known order words; take scan, scan_extended or reordering_50")
 
 
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two sentences that differ in one word, as ids, each with its translation."""
+
+    first: tuple[np.ndarray, np.ndarray]  # source, target
+    second: tuple[np.ndarray, np.ndarray]
+    position: int
+    group: int
+    fork: int
+    gold: tuple[int, int]
+
+
 def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
-    """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other. In the
-    reordering family another signal to reorder must be left, or it would be unlike what was trained on."""
+    """Return up to `n` pairs of sentences that differ in one exchanged word.
+
+    The first sentence is from one part of the task, the second is not in the other part. In the reordering
+    family another signal to reorder must be left, or the second would be unlike what networks are trained on.
+
+    Raises:
+        BadInput: the task has no such pair.
+    """
     draw = np.random.default_rng([_STREAM, part == "train", *swap.name.encode()])
-    own, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
-    forbidden = {tuple(other.source(i).tolist()) for i in range(len(other))}
+    corpus, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
+    in_other = {tuple(other.source(sample).tolist()) for sample in range(len(other))}
     longest = int(task.train.target_lengths.max())
-    scan = swap in SCAN_SWAPS
-    meaning: Meaning = _interpret if scan else lambda words: rules.translate(words, reach)
     source, target = task.source_vocabulary, task.target_vocabulary
-    found: list[tuple] = []
-    for sample in draw.permutation(len(own)):
-        words = source.decode(own.source(sample).tolist())
-        candidates = [place for place, word in enumerate(words) if swap.replacements(word)[1]]
-        if not candidates:
-            continue
-        place = int(draw.choice(candidates))
-        if not scan and not any(w in _SIGNALS for t, w in enumerate(words) if t != place):
-            continue
-        group, others = swap.replacements(words[place])
-        partner = (*words[:place], others[draw.integers(len(others))], *words[place + 1 :])
-        ids = source.encode(partner)
-        if tuple(ids.tolist()) in forbidden:
-            continue
-        there, here = meaning(partner), meaning(words)
-        if len(there[0]) > longest or there[0] == here[0]:
-            continue
-        fork, gold = fork_of(here, there)
-        pair = (own.source(sample), target.encode(here[0])), (ids, target.encode(there[0]))
-        found.append((*pair, place, group, fork, gold))
-        if len(found) == n:
+    pairs: list[_Pair] = []
+    for sample in draw.permutation(len(corpus)):
+        if len(pairs) == n:
             break
-    if not found:
+        words = source.decode(corpus.source(sample).tolist())
+        exchanged = _with_one_exchanged(words, swap, draw)
+        if exchanged is None:
+            continue
+        position, group, partner = exchanged
+        partner_ids = source.encode(partner)
+        if tuple(partner_ids.tolist()) in in_other:
+            continue
+        meant, partner_meant = (_meaning(sentence, swap, reach) for sentence in (words, partner))
+        (translation, _), (partner_translation, _) = meant, partner_meant
+        if len(partner_translation) > longest or partner_translation == translation:
+            continue
+        fork, gold = fork_of(meant, partner_meant)
+        first = corpus.source(sample), target.encode(translation)
+        second = partner_ids, target.encode(partner_translation)
+        pairs.append(_Pair(first, second, position=position, group=group, fork=fork, gold=gold))
+    if not pairs:
         raise BadInput(f"task {task.name} has no pair of sentences for {swap.name!r}; take another task")
-    first, second, *columns = zip(*found, strict=True)
-    corpora = (Corpus.from_ids(*zip(*side, strict=True)) for side in (first, second))
-    return Pairs(swap, *corpora, *(np.array(column) for column in columns))
+    return Pairs(
+        swap,
+        first=_corpus_of([pair.first for pair in pairs]),
+        second=_corpus_of([pair.second for pair in pairs]),
+        positions=np.array([pair.position for pair in pairs]),
+        groups=np.array([pair.group for pair in pairs]),
+        forks=np.array([pair.fork for pair in pairs]),
+        gold=np.array([pair.gold for pair in pairs]),
+    )
 
 
-def _interpret(words: Sequence[str]) -> tuple[Words, None]:
-    return interpret(words), None
+def _with_one_exchanged(
+    words: Sequence[str], swap: Swap, draw: np.random.Generator
+) -> tuple[int, int, Words] | None:
+    """Return a position, the group of its word, and the sentence with another one there; None if none can."""
+    exchangeable = [position for position, word in enumerate(words) if swap.replacements(word)[1]]
+    if not exchangeable:
+        return None
+    position = int(draw.choice(exchangeable))
+    before, after = words[:position], words[position + 1 :]
+    if swap not in SCAN_SWAPS and not any(word in _SIGNALS for word in (*before, *after)):
+        return None
+    group, replacements = swap.replacements(words[position])
+    replacement = replacements[draw.integers(len(replacements))]
+    return position, group, (*before, replacement, *after)
 
 
-def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
+def _meaning(words: Sequence[str], swap: Swap, reach: str) -> Meant:
+    """Return the translation of a sentence, with links where the task has them."""
+    if swap in SCAN_SWAPS:
+        return interpret(words), None
+    return rules.translate(words, reach)
+
+
+def _corpus_of(sentences: list[tuple[np.ndarray, np.ndarray]]) -> Corpus:
+    sources, targets = zip(*sentences, strict=True)
+    return Corpus.from_ids(sources, targets)
+
+
+def fork_of(first: Meant, second: Meant) -> tuple[int, tuple[int, int]]:
     """Target step at which two translations part, and the source positions that either translates there."""
-    steps = min(len(here[0]), len(there[0]))
-    from_source = [{step: place for place, step in links or ()} for _, links in (here, there)]
-    parted = [s for s in range(steps) if from_source[0].get(s) != from_source[1].get(s)]
+    (first_words, first_links), (second_words, second_links) = first, second
+    steps = min(len(first_words), len(second_words))
+    first_place = {step: place for place, step in first_links or ()}
+    second_place = {step: place for place, step in second_links or ()}
+    parted = [step for step in range(steps) if first_place.get(step) != second_place.get(step)]
     if not parted:
-        parted = [s for s in range(steps) if here[0][s] != there[0][s]]
-    step = parted[0] if parted else steps
-    return step, (from_source[0].get(step, -1), from_source[1].get(step, -1))
+        parted = [step for step in range(steps) if first_words[step] != second_words[step]]
+    fork = parted[0] if parted else steps
+    return fork, (first_place.get(fork, -1), second_place.get(fork, -1))
 
 
 # By which route a swapped word changes the attention. Between two runs a' − a is exactly
@@ -172,10 +218,37 @@ def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
 
 ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder in STATE_PARTS for encoder in STATE_PARTS)
-# What is taken from the other run: E encoder states attended to, S the state that starts the decoder, W the
-# words it reads; e_input and e_residual only that part of the encoder states, e_word and e_context all of
-# them at the swapped word's position or all elsewhere.
-PATCHES = ("E", "S", "W", "ES", "EW", "SW", "ESW", "e_input", "e_residual", "e_word", "e_context")
+
+
+@dataclass(frozen=True)
+class FromSecond:
+    """What the first run takes from the second.
+
+    Attributes:
+        encoder: the encoder states that are attended to.
+        start: the state that starts the decoder.
+        words: the target words that the decoder reads.
+    """
+
+    encoder: bool = False
+    start: bool = False
+    words: bool = False
+
+
+WHOLE_PATCHES = {
+    "E": FromSecond(encoder=True),
+    "S": FromSecond(start=True),
+    "W": FromSecond(words=True),
+    "ES": FromSecond(encoder=True, start=True),
+    "EW": FromSecond(encoder=True, words=True),
+    "SW": FromSecond(start=True, words=True),
+    "ESW": FromSecond(encoder=True, start=True, words=True),  # the second run
+}
+# Only that part of the encoder states; all of them at the swapped word's position, or all elsewhere.
+PARTIAL_PATCHES = ("e_input", "e_residual", "e_word", "e_context")
+PATCHES = (*WHOLE_PATCHES, *PARTIAL_PATCHES)
+SAME_WORDS_PATCHES = tuple(name for name in PATCHES if not WHOLE_PATCHES.get(name, FromSecond()).words)
+UNPATCHED = "unpatched"  # the first run as it is
 BothParts = tuple[Parts, Parts]  # decoder's, encoder's
 Pieces = Float[Tensor, "piece batch target source"]
 _NO_CHANGE = 1e-12
@@ -259,25 +332,28 @@ def change_shares(pieces: Pieces, rows: Rows, source_mask: SourceMask) -> tuple[
 
 
 def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor, "batch steps source"]]:
-    """Attention of the first run (``""``) with what each of :data:`PATCHES` takes from the second."""
-    first, second = runs.encoder_parts
-    word = runs.at_word[:, :, None]
-    states = {0: runs.encoder[0], 1: runs.encoder[1]}
-    mixed = {
-        "e_input": states[0] + second.input - first.input,
-        "e_residual": states[0] + second.residual - first.residual,
-        "e_word": torch.where(word, states[1], states[0]),
-        "e_context": torch.where(word, states[0], states[1]),
-    }
+    """Return attention of the first run, `UNPATCHED` and with what each of `PATCHES` takes of the second."""
+    first_states, second_states = runs.encoder  # each (batch, source, width)
+    first_parts, second_parts = runs.encoder_parts
+    at_word = runs.at_word[:, :, None]  # (batch, source, 1)
 
-    def rows(encoder: Tensor, start: int, words: int) -> Tensor:
-        return model.attend(runs.batches[0], encoder, runs.decoder[start, words]).attention
+    def attention_of(taken: FromSecond) -> Tensor:
+        states = second_states if taken.encoder else first_states
+        return attention_on(states, runs.decoder[int(taken.start), int(taken.words)])
 
-    whole = {
-        name: rows(states["E" in name], int("S" in name), int("W" in name))
-        for name in ("", *(p for p in PATCHES if p.isupper()))
+    def attention_on(encoder: Tensor, decoder: Tensor) -> Tensor:
+        return model.attend(runs.batches[0], encoder, decoder).attention
+
+    patched_states = {
+        "e_input": first_states + second_parts.input - first_parts.input,
+        "e_residual": first_states + second_parts.residual - first_parts.residual,
+        "e_word": torch.where(at_word, second_states, first_states),
+        "e_context": torch.where(at_word, first_states, second_states),
     }
-    return whole | {name: rows(encoder, 0, 0) for name, encoder in mixed.items()}
+    rows = {UNPATCHED: attention_of(FromSecond())}
+    rows |= {name: attention_of(taken) for name, taken in WHOLE_PATCHES.items()}
+    rows |= {name: attention_on(states, runs.decoder[0, 0]) for name, states in patched_states.items()}
+    return rows
 
 
 def flip_share(patched: Attention, first: Attention, second: Attention, rows: Rows) -> dict:
@@ -416,8 +492,8 @@ def _add(sums: Tensor, counts: Tensor, index: tuple[Tensor, ...], values: Tensor
 
 
 ROW_SETS = ("own", "fork", "same", "same_fork")
-TERM_SETS = ("own", "fork")  # the nine terms; routes tell the rest
-SAME_WORDS_PATCHES = tuple(name for name in PATCHES if "W" not in name)
+OWN_WORDS = ("own", "fork")  # each run reads its own target; of these rows there are the nine terms
+AT_FORK = ("fork", "same_fork")
 LAGS, STEPS = 12, 24  # how far the memory of the word is followed
 DIGITS = 4
 
@@ -442,15 +518,16 @@ def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit
 def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     model = trained.model
     device = model.readout.weight.device
-    batches = tuple(collate(c, range(len(pairs))).to(device) for c in (pairs.first, pairs.second))
+    batches = tuple(collate(corpus, range(len(pairs))).to(device) for corpus in (pairs.first, pairs.second))
     traces = [model(batch) for batch in batches]
     runs = run_both(model, batches, torch.from_numpy(pairs.positions).to(device), fitted)
     forks = torch.from_numpy(pairs.forks).to(device)
-    fork = (torch.arange(runs.rows.shape[1], device=device) == forks[:, None]) & runs.rows
+    steps = torch.arange(runs.rows.shape[1], device=device)
+    at_fork = (steps == forks[:, None]) & runs.rows  # (batch, steps)
     attention = patched_rows(model, runs)
-    parts = {words: decoder_parts(runs, 1, words, fitted) for words in (0, 1)}
     before = (decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0])
-    found: dict = {
+    with_first_words, with_second_words = (decoder_parts(runs, 1, words, fitted) for words in (0, 1))
+    outcome: dict = {
         "kind": swap.kind,
         "pairs": len(pairs),
         "exact": [_exact(trace) for trace in traces],
@@ -458,32 +535,30 @@ def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fit
         **{name: {} for name in ("change", "terms", "routes", "outside", "patches")},
     }
     for row_set in ROW_SETS:
-        own = row_set in ("own", "fork")
-        rows = fork if "fork" in row_set else runs.rows
-        end = "ESW" if own else "ES"
-        after = (parts[int(own)], runs.encoder_parts[1])
+        own_words = row_set in OWN_WORDS
+        rows = at_fork if row_set in AT_FORK else runs.rows
+        patches = PATCHES if own_words else SAME_WORDS_PATCHES
+        second_attention = attention["ESW" if own_words else "ES"]
+        after = (with_second_words if own_words else with_first_words, runs.encoder_parts[1])
+
         routes = route_changes(before, after, runs.at_word)
         shares, square = change_shares(routes, rows, runs.source_mask)
-        found["change"][row_set] = moved(attention[""], attention[end], rows)
-        found["routes"][row_set] = _named(ROUTES, shares)
-        outside = change_shares(routes, rows, runs.source_mask & ~runs.at_word)[1]
-        found["outside"][row_set] = outside / square if square else None
-        if row_set in TERM_SETS:
-            terms = change_shares(term_changes(before, after), rows, runs.source_mask)[0]
-            found["terms"][row_set] = _named(PAIRS, terms)
-        found["patches"][row_set] = {
-            name: flip_share(attention[name], attention[""], attention[end], rows)
-            for name in (PATCHES if own else SAME_WORDS_PATCHES)
+        _, square_outside = change_shares(routes, rows, runs.source_mask & ~runs.at_word)
+        outcome["change"][row_set] = moved(attention[UNPATCHED], second_attention, rows)
+        outcome["routes"][row_set] = dict(zip(ROUTES, shares, strict=True))
+        outcome["outside"][row_set] = square_outside / square if square else None
+        if own_words:
+            terms, _ = change_shares(term_changes(before, after), rows, runs.source_mask)
+            outcome["terms"][row_set] = dict(zip(PAIRS, terms, strict=True))
+        outcome["patches"][row_set] = {
+            name: flip_share(attention[name], attention[UNPATCHED], second_attention, rows)
+            for name in patches
         }
-    found["predictions"] = _predictions(trained, pairs, training, fitted)
-    found["memory"] = _memory(runs, fitted)
+    outcome["predictions"] = _predictions(trained, pairs, training, fitted)
+    outcome["memory"] = _memory(runs, fitted)
     if swap.kind != "content":
-        found["example"] = _example(trained, pairs, traces)
-    return found
-
-
-def _named(names: tuple[str, ...], shares: list[float | None]) -> dict[str, float | None]:
-    return dict(zip(names, shares, strict=True))
+        outcome["example"] = _example(trained, pairs, traces)
+    return outcome
 
 
 def _exact(trace) -> float:
@@ -519,43 +594,61 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
     """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
     if not rows.any():
         return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
-    missed = {n: float(total_variation(at[rows], after[rows]).double().mean()) for n, at in predicted.items()}
-    return {
-        name: {
+    missed = {
+        name: float(total_variation(attention[rows], after[rows]).double().mean())
+        for name, attention in predicted.items()
+    }
+    scores = {}
+    for name, attention in predicted.items():
+        if name == "uniform":  # all positions tie
+            right = 1 / (after[rows] > 0).sum(-1).double()
+        else:
+            right = (attention.argmax(-1) == after.argmax(-1))[rows].double()
+        scores[name] = {
             "similarity": 1 - missed[name],
-            "argmax": float((there.argmax(-1) == after.argmax(-1))[rows].double().mean())
-            if name != "uniform"
-            else float((1 / (after[rows] > 0).sum(-1).double()).mean()),  # all positions tie
+            "argmax": float(right.mean()),
             "gain": 1 - missed[name] / missed["none"] if missed["none"] > 0 else None,
         }
-        for name, there in predicted.items()
-    }
+    return scores
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    one, two = runs.encoder_parts
-    lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
-    scale = (one.total() - one.temporal).norm(dim=-1)[runs.source_mask].mean()
-    found = {
-        f"encoder_{name}": _by_place((there - here).norm(dim=-1) / scale, lags, runs.source_mask, LAGS)
-        for name, here, there in (("input", one.input, two.input), ("residual", one.residual, two.residual))
+    """Return how large the change of a component is, over the size of states without temporal components.
+
+    The encoder's is by words after the exchanged one, the decoder's by step: on the first sentence's words,
+    and (``decoder_own_…``) where each run reads its own.
+    """
+    device = runs.position.device
+    memory = {}
+
+    first, second = runs.encoder_parts
+    lags = torch.arange(runs.source_mask.shape[1], device=device) - runs.position[:, None]  # (batch, source)
+    size = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()
+    encoder_changes = {
+        "encoder_input": second.input - first.input,
+        "encoder_residual": second.residual - first.residual,
     }
+    for name, change in encoder_changes.items():
+        memory[name] = _by_place(change.norm(dim=-1) / size, lags, mask=runs.source_mask, n=LAGS)
+
     before = decoder_parts(runs, 0, 0, fitted)
-    same, own = decoder_parts(runs, 1, 0, fitted), decoder_parts(runs, 1, 1, fitted)
-    scale = (before.total() - before.temporal).norm(dim=-1)[runs.rows].mean()
-    steps = torch.arange(runs.rows.shape[1], device=runs.position.device).expand_as(runs.rows)
-    for name, difference in {
-        "decoder": same.residual - before.residual,
-        "decoder_own_input": own.input - before.input,
-        "decoder_own_residual": own.residual - before.residual,
-    }.items():
-        found[name] = _by_place(difference.norm(dim=-1) / scale, steps, runs.rows, STEPS)
-    return found
+    with_first_words, with_second_words = (decoder_parts(runs, 1, words, fitted) for words in (0, 1))
+    steps = torch.arange(runs.rows.shape[1], device=device).expand_as(runs.rows)  # (batch, steps)
+    size = (before.total() - before.temporal).norm(dim=-1)[runs.rows].mean()
+    decoder_changes = {
+        "decoder": with_first_words.residual - before.residual,
+        "decoder_own_input": with_second_words.input - before.input,
+        "decoder_own_residual": with_second_words.residual - before.residual,
+    }
+    for name, change in decoder_changes.items():
+        memory[name] = _by_place(change.norm(dim=-1) / size, steps, mask=runs.rows, n=STEPS)
+    return memory
 
 
-def _by_place(values: Tensor, places: Tensor, mask: Tensor, n: int) -> list[float | None]:
-    chosen = (values[mask & (places == k)] for k in range(n))
-    return [float(found.double().mean()) if len(found) else None for found in chosen]
+def _by_place(values: Tensor, places: Tensor, *, mask: Tensor, n: int) -> list[float | None]:
+    """Return the mean of the values at each of the first `n` places; None where there is none."""
+    at_place = (values[mask & (places == place)] for place in range(n))
+    return [float(chosen.double().mean()) if len(chosen) else None for chosen in at_place]
 
 
 def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
@@ -580,7 +673,6 @@ SUMS = {  # name in the values → routes
     "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
     "context": ("decoder_residual", "encoder_context"),
 }
-FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
@@ -624,73 +716,270 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of(model_specs(config), measure_order_words, **settings)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What each kind of swapped word does to the attention; content words have no routes and patches."""
-    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
-    followed = by_kind(points, lambda group: each_over_seeds(group, _followed))
-    memory = rows_of(followed, "task", "kind", "swap", "series", "place")
-    swaps = [
-        (picked(name, ("task", "kind", "seed")) | {"swap": swap, "swap_kind": found["kind"]}, found)
-        for name, m in points
-        for swap, found in m.items()
-    ]
-    order = [(name, found) for name, found in swaps if found["kind"] != "content"]
-    tables = {
-        "routes": _rows(order, "routes", ("fork", "own")),
-        "patches": _rows(order, "patches", ("fork", "own"), "share"),
-        "predictions": _rows(swaps, "predictions", ("all", "changed"), "similarity"),
-        "memory": [row for row in memory if row["value"] is not None],
-        "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
-    }
-    return by_kind(points, _summary), tables
+NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
+SWAP_KINDS = {
+    "order": "the translation has another order",
+    "count": "some words come more often",
+    "content": "one word has another translation, at the same place",
+}
+SWAPPED = {
+    "swap": Column("which words are exchanged for one another"),
+    "swap_kind": Column("what the exchange does", categories=SWAP_KINDS),
+}
+SWAP = {
+    "pairs": Column("held-out pairs of sentences", "pairs", low=0),
+    "exact.first": share("first sentences that are translated perfectly"),
+    "exact.second": share("second sentences that are translated perfectly"),
+    "attended.first": share("forks whose largest weight is at the gold position, in the first run"),
+    "attended.second": share("the same in the second run"),
+}
+ROWS = {
+    "own": "all steps that both targets have; each run reads its own target",
+    "fork": "of these the step at which the two translations part",
+    "same": "all steps; both runs read the first sentence's target",
+    "same_fork": "of these the step at which the two translations part",
+    "all": "all steps of the first target",
+    "changed": "of these the steps whose largest weight is elsewhere in the second run",
+}
+ROW_SET = {"rows": Column("rows of attention that are compared", categories=ROWS)}
+CHANGE = {
+    "variation": share("total variation between rows of the two runs, mean over rows"),
+    "flips": share("rows whose largest weight is elsewhere in the second run"),
+    "outside": share("squared change of scores outside the column of the exchanged word, over all of it"),
+}
+ROUTED = {
+    "decoder_input": "the decoder's input components",
+    "decoder_residual": "the decoder's residuals",
+    "encoder_context": "residuals of the encoder at all other words",
+    "encoder_input": "the encoder's input components",
+    "encoder_residual": "the residual of the encoder at the exchanged word",
+}
+ROUTE = {name: Column(f"share of the scores' change that is made by {what}") for name, what in ROUTED.items()}
+SUM_OF_ROUTES = {name: Column(f"sum of {' and '.join(routes)}") for name, routes in SUMS.items()}
+PATCHES_OF = {
+    "E": "encoder states that are attended to",
+    "S": "the state that starts the decoder",
+    "W": "the words that the decoder reads",
+    "ES": "encoder states and the decoder's start",
+    "EW": "encoder states and words",
+    "SW": "the decoder's start and words",
+    "ESW": "all three, which is the second run",
+    "e_input": "input components of encoder states",
+    "e_residual": "residuals of encoder states",
+    "e_word": "the encoder state at the exchanged word",
+    "e_context": "encoder states at all other words",
+}
+PATCH_NAME = {"patch": Column("what the first run has of the second", categories=PATCHES_OF)}
+PATCH = {
+    "share": Column("how far its rows go to the second run's: 0 not at all, 1 all the way"),
+    "argmax": share("rows whose largest weight is elsewhere in the second run that have it there"),
+}
+PATCHED = {
+    patch: Column(f"how far rows go to the second run's with {what} of it")
+    for patch, what in sorted(PATCHES_OF.items())
+}
+PREDICTED = {
+    "both": "encoder and decoder effects",
+    "decoder": "mean effects on decoder states",
+    "encoder": "mean effects on encoder states",
+    "input": "the exchanged word's input component",
+    "input_alone": "the same, with its residual at zero",
+    "none": "no change",
+    "uniform": "uniform attention",
+}
+PREDICTION_NAME = {
+    "prediction": Column("what the second run's rows are predicted from", categories=PREDICTED)
+}
+PREDICTION = {
+    "similarity": share("1 minus the total variation between predicted rows and the second run's"),
+    "argmax": share("rows whose largest weight is predicted"),
+    "gain": Column("part of what no change misses that is not missed; below 0 is worse"),
+}
+SIMILARITY = {name: share(f"similarity of rows predicted from {what}") for name, what in PREDICTED.items()}
+TERM = {pair: Column(f"share of the scores' change at the fork that term {pair} makes") for pair in PAIRS}
+MEMORY_OF = {
+    "encoder_input": "input components of the encoder, by words after the exchanged one",
+    "encoder_residual": "residuals of the encoder, by words after the exchanged one",
+    "decoder": "residuals of the decoder on the same words, by step",
+}
+MEMORY = {
+    "series": Column("what the exchange changes", categories=MEMORY_OF),
+    "place": Column("words after the exchanged one, or step, from 0"),
+    "change": Column("mean norm of the change, over that of states without temporal components"),
+}
+STEP = {
+    "run": Column("first or second sentence of the pair"),
+    "position": Column("source position of the exchanged word, from 0"),
+    "source": Column("source sentence, words with spaces between"),
+    "target_position": Column("step, from 0"),
+    "predicted": Column("word that is predicted at this step"),
+    "attention": Column("weights of the source positions at this step, with spaces between"),
+}
 
 
-def _rows(swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None) -> list[dict]:
-    """A row a swap and set of rows of attention; of each number its ``score``, where it has several."""
-    return [
-        name
-        | {"rows": rows}
-        | {key: each[score] if score else each for key, each in found[what][rows].items()}
-        for name, found in swaps
-        for rows in row_sets
-    ]
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return what each kind of exchange does to attention; content words have no routes and patches."""
 
+    def table_of(records: Callable[[dict], list[dict]], columns: Columns, row: str) -> Table:
+        declared = SWAPPED | columns
+        asked = measurements(config)
+        return suite_frame(asked, store, records=records, columns=declared, names=NAMES, row=row)
 
-def _followed(m: dict) -> dict:
+    swaps = table_of(_swaps, SWAP, "an exchange in a network")
+    changes = table_of(_changes, ROW_SET | CHANGE, "a set of rows of an exchange")
+    routes = table_of(_routes, ROW_SET | ROUTE | SUM_OF_ROUTES, "a set of rows of an exchange")
+    terms = table_of(_terms, TERM, "an exchange in a network")
+    patches = table_of(_patches, ROW_SET | PATCH_NAME | PATCH, "a patch")
+    predictions = table_of(_predicted_rows, ROW_SET | PREDICTION_NAME | PREDICTION, "a prediction")
+    memory = table_of(_memory_of_order, MEMORY, "a place")
+
+    by_swap = [*BY_KIND, "swap"]
+    by_place = summarise(memory, [*by_swap, "series", "place"], ["change"])
+    drawn = ["fork", "own"]
     return {
-        swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
-        for swap, found in m.items()
-        if found["kind"] == "order"
+        "routes": routes.query("rows in @drawn", drawn=drawn).select(*NAMES, *SWAPPED, *ROW_SET, *ROUTE),
+        "patches": table_of(_patched, ROW_SET | PATCHED, "a set of rows of an exchange"),
+        "predictions": table_of(_similarity, ROW_SET | SIMILARITY, "a set of rows of an exchange"),
+        "memory": by_place.query("n > 0").select(*by_swap, "series", "place", *INTERVAL),
+        "examples": table_of(_examples, STEP, "a step of a pair").query("seed == 0"),
+        "swaps": swaps,
+        "changes": changes,
+        "terms": terms,
+        "swaps_by_kind": summarise(swaps, by_swap, [name for name in SWAP if name != "pairs"]),
+        "changes_by_kind": summarise(changes, [*by_swap, *ROW_SET], CHANGE),
+        "routes_by_kind": summarise(routes, [*by_swap, *ROW_SET], ROUTE | SUM_OF_ROUTES),
+        "terms_by_kind": summarise(terms, by_swap, TERM),
+        "patches_by_kind": summarise(patches, [*by_swap, *ROW_SET, "patch"], PATCH),
+        "predictions_by_kind": summarise(predictions, [*by_swap, *ROW_SET, "prediction"], PREDICTION),
     }
 
 
-def _examples(name: dict[str, object], found: dict) -> Iterator[dict]:
-    """A row a step: the word predicted, and its row of attention in one string beside the source's words."""
-    for run in ("first", "second") if "example" in found else ():
-        own = found["example"][run]
-        here = {"position": found["example"]["position"], "source": " ".join(own["source"])}
-        for s, row in enumerate(own["attention"]):
-            weights = " ".join(f"{thousandths / 1000:g}" for thousandths in row)
-            step = {"target_position": s, "predicted": own["target"][s], "attention": weights}
-            yield name | {"run": run} | here | step
+def _named_swaps(m: dict, *, content: bool) -> Iterator[tuple[dict[str, str], dict]]:
+    """Yield the columns that name each exchange, and what is measured of it; of content words if asked to."""
+    for swap, measured in m.items():
+        if content or measured["kind"] != "content":
+            yield {"swap": swap, "swap_kind": measured["kind"]}, measured
 
 
-def _summary(group: list[Point]) -> dict:
-    first = group[0][1]
-    found = each_over_seeds(group, lambda m: {swap: _of_swap(own) for swap, own in m.items()})
-    return {swap: picked(first[swap], ("kind", "pairs")) | found[swap] for swap in first}
+def _swaps(m: dict) -> list[dict]:
+    runs = ("first", "second")
+    rows = []
+    for name, measured in _named_swaps(m, content=True):
+        exact = dict(zip(runs, measured["exact"], strict=True))
+        attended = dict(zip(runs, measured["attended"], strict=True))
+        rows.append({**name, "pairs": measured["pairs"], "exact": exact, "attended": attended})
+    return rows
 
 
-def _of_swap(found: dict) -> dict:
-    numbers = picked(found, ("change", "outside"))
-    for name in ("exact", "attended"):
-        numbers[name] = dict(zip(("first", "second"), found[name], strict=True))
-    numbers["predictions"] = picked(found["predictions"], ("all", "changed"))
-    if found["kind"] == "content":
-        return numbers
-    numbers["routes"] = {
-        rows: own
-        | {n: None if None in own.values() else sum(map(own.get, parts)) for n, parts in SUMS.items()}
-        for rows, own in found["routes"].items()
-    }
-    return numbers | {"patches": found["patches"], "terms": {"fork": found["terms"]["fork"]}}
+def _changes(m: dict) -> list[dict]:
+    return [
+        {**name, "rows": row_set, **measured["change"][row_set], "outside": measured["outside"][row_set]}
+        for name, measured in _named_swaps(m, content=True)
+        for row_set in ROW_SETS
+    ]
+
+
+def _routes(m: dict) -> list[dict]:
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        for row_set in ("fork", "own", "same", "same_fork"):
+            shares = measured["routes"][row_set]
+            defined = None not in shares.values()
+            sums = {
+                total: sum(shares[route] for route in routes) if defined else None
+                for total, routes in SUMS.items()
+            }
+            rows.append({**name, "rows": row_set, **shares, **sums})
+    return rows
+
+
+def _terms(m: dict) -> list[dict]:
+    return [{**name, **measured["terms"]["fork"]} for name, measured in _named_swaps(m, content=False)]
+
+
+def _patches(m: dict) -> list[dict]:
+    return [
+        {**name, "rows": row_set, "patch": patch, **flipped}
+        for name, measured in _named_swaps(m, content=False)
+        for row_set, patches in measured["patches"].items()
+        for patch, flipped in patches.items()
+    ]
+
+
+def _patched(m: dict) -> list[dict]:
+    """Return one row for each set of rows of attention, a column for each patch."""
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        for row_set in ("fork", "own"):
+            patches = measured["patches"][row_set]
+            rows.append(
+                {**name, "rows": row_set} | {patch: flipped["share"] for patch, flipped in patches.items()}
+            )
+    return rows
+
+
+def _predictions_of(m: dict) -> Iterator[tuple[dict[str, str], dict]]:
+    for name, measured in _named_swaps(m, content=True):
+        for row_set in ("all", "changed"):
+            yield {**name, "rows": row_set}, measured["predictions"][row_set]
+
+
+def _predicted_rows(m: dict) -> list[dict]:
+    return [
+        {**name, "prediction": prediction, **scores}
+        for name, predictions in _predictions_of(m)
+        for prediction, scores in predictions.items()
+    ]
+
+
+def _similarity(m: dict) -> list[dict]:
+    """Return one row for each set of rows of attention, a column for each prediction."""
+    return [
+        {**name, **{prediction: scores["similarity"] for prediction, scores in predictions.items()}}
+        for name, predictions in _predictions_of(m)
+    ]
+
+
+def _memory_of_order(m: dict) -> list[dict]:
+    return [
+        {**name, "series": series, "place": place, "change": change}
+        for name, measured in _named_swaps(m, content=False)
+        if measured["kind"] == "order"
+        for series in MEMORY_OF
+        for place, change in enumerate(measured["memory"][series][:PLACES])
+    ]
+
+
+def _examples(m: dict) -> list[dict]:
+    """Return a row for each step: the word predicted, and its row of attention in one string."""
+    rows = []
+    for name, measured in _named_swaps(m, content=False):
+        example = measured["example"]
+        for run in ("first", "second"):
+            sentence = {
+                "run": run,
+                "position": example["position"],
+                "source": " ".join(example[run]["source"]),
+            }
+            for step, thousandths in enumerate(example[run]["attention"]):
+                weights = " ".join(f"{weight / 1000:g}" for weight in thousandths)
+                predicted = {"target_position": step, "predicted": example[run]["target"][step]}
+                rows.append({**name, **sentence, **predicted, "attention": weights})
+    return rows
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    swap = "{task}.{kind}.{swap}."
+    first = tables["swaps"].query("seed == 0")
+    changes = tables["changes_by_kind"]
+    return view(
+        keyed(first, swap + "kind", ["swap_kind"]),
+        keyed(first, swap + "pairs", ["pairs"]),
+        keyed(tables["swaps_by_kind"], swap + "{quantity}"),
+        keyed(changes.query("quantity != 'outside'"), swap + "change.{rows}.{quantity}"),
+        keyed(changes.query("quantity == 'outside'"), swap + "outside.{rows}"),
+        keyed(tables["predictions_by_kind"], swap + "predictions.{rows}.{prediction}.{quantity}"),
+        keyed(tables["routes_by_kind"], swap + "routes.{rows}.{quantity}"),
+        keyed(tables["patches_by_kind"], swap + "patches.{rows}.{patch}.{quantity}"),
+        keyed(tables["terms_by_kind"], swap + "terms.fork.{quantity}"),
+    )

@@ -12,7 +12,8 @@ Each stands in for the residuals of both sides when attention is rebuilt. The fo
 one temperature for all rows would mend.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Annotated
@@ -22,19 +23,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import Parts, alignment_terms
+from attnlib.decomposition import STATE_PARTS, Parts, alignment_terms
 from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
 from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
+from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import NETWORK, Column, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import spec_of
-from notebooks.shared.intervals import Point, each_over_seeds, grouped, interval_of, nested
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import (
     LAGS,
     Fitted,
@@ -43,10 +46,9 @@ from notebooks.shared.measure import (
     measure_alignment_terms,
     measure_interchange,
 )
-from notebooks.shared.plan import by_spec, picked
 from notebooks.shared.suite import DIAL, PlannedConfig, each_planned, outcomes
-from notebooks.shared.summaries import each_paired, level_of, summarised
-from notebooks.shared.thresholds import LEARNED
+from notebooks.shared.suite import OUTCOMES as SUITE_OUTCOMES
+from notebooks.shared.summaries import differences, level_key, summarise
 
 MOST_WORDS = 400  # of a vocabulary whose history is regressed on: beyond, there are too few samples
 SIDES = ("decoder", "encoder")
@@ -79,29 +81,35 @@ def measure_residual_contents(trained: TrainedModel, fit_samples: int, samples: 
     for trace in traces(trained.model, held_out):
         parts = dict(zip(SIDES, fitted.split(trace), strict=True))
         predicted = {side: _predicted(guesses[side], parts[side], trace, side) for side in SIDES}
-        for side, own in parts.items():
-            valid = own.mask
-            about = own.total() - _mean_state(fitted, side).to(own.temporal) * valid[..., None]
-            variance[side] += _squares(own.residual[valid]), _squares(about[valid])
-            scale[side] += _squares(own.total()[valid]), own.valid
+        for side, of_side in parts.items():
+            valid = of_side.mask  # (batch, length)
+            states = of_side.total()  # (batch, length, width)
+            deviations = states - _mean_state(fitted, side).to(of_side.temporal) * valid[..., None]
+            residual_squares = _squares(of_side.residual[valid])
+            variance[side] += residual_squares, _squares(deviations[valid])
+            scale[side] += _squares(states[valid]), of_side.valid
             for name in contents:
-                missed = _squares((own.residual - predicted[side][name])[valid])
-                explained[side][name] += _squares(own.residual[valid]) - missed, _squares(own.residual[valid])
+                missed = _squares((of_side.residual - predicted[side][name])[valid])
+                explained[side][name] += residual_squares - missed, residual_squares
+        network_rows, valid = _rows(trace.scores, trace)
         for name in ("none", *contents):
-            both = (_with(parts[side], predicted[side].get(name)) for side in SIDES)
-            rows, valid = _rows(alignment_terms(*both).sum((0, 1)), trace)
-            own = _rows(trace.scores, trace)[0]
-            rebuilt[name] = rebuilt.get(name, 0) + _agreement(rows, own, valid)
+            decoder, encoder = (_with(parts[side], predicted[side].get(name)) for side in SIDES)
+            rows, _ = _rows(alignment_terms(decoder, encoder).sum((0, 1)), trace)
+            rebuilt[name] = rebuilt.get(name, 0) + _agreement(rows, network_rows, valid)
             if name == "none":
-                scale["scores"] += _squares(centred(own, valid)), int(valid.sum())
+                scale["scores"] += _squares(centred(network_rows, valid)), int(valid.sum())
                 for place, factor in enumerate(TEMPERATURES.tolist()):
-                    tempered[place] += torch.from_numpy(_agreement(rows * factor, own, valid)[::2])
+                    similar, _, count = _agreement(rows * factor, network_rows, valid)
+                    tempered[place] += torch.tensor([similar, count], dtype=torch.float64)
     similarity = tempered[:, 0] / tempered[:, 1]
     best = int(similarity.argmax())
     return {
-        "explained": {side: {name: _ratio(*v) for name, v in own.items()} for side, own in explained.items()},
+        "explained": {
+            side: {name: _ratio(*sums) for name, sums in by_content.items()}
+            for side, by_content in explained.items()
+        },
         "share": {side: _ratio(*variance[side]) for side in SIDES},
-        "scale": {side: _ratio(*sums) ** 0.5 for side, sums in scale.items()},
+        "scale": {name: _ratio(*sums) ** 0.5 for name, sums in scale.items()},
         "rebuilt": {name: _named(sums) for name, sums in rebuilt.items()}
         | {"temperature": {"similarity": float(similarity[best]), "factor": float(TEMPERATURES[best])}},
         "foreign": _foreign(trained, held_out),
@@ -137,7 +145,11 @@ def _guesses(trained: TrainedModel, corpus: Corpus, fitted: Fitted, side: str) -
         yield name, by_cell
     if lagged:
         weights = torch.linalg.pinv(square, hermitian=True) @ product
-        yield "history", lambda parts, tokens: lagged_words(tokens, parts.mask, words).double() @ weights
+
+        def by_history(parts: Parts, tokens: Tensor) -> Tensor:
+            return lagged_words(tokens, parts.mask, words).double() @ weights
+
+        yield "history", by_history
 
 
 def _cells(name: str, parts: Parts, tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -235,10 +247,6 @@ def _named(sums: np.ndarray) -> dict[str, float | None]:
     return {"similarity": _ratio(sums[0], sums[2]), "argmax_agreement": _ratio(sums[1], sums[2])}
 
 
-OUTCOMES = ("accuracy", "exact_match", "typicality", "temporal_share", "input_share", "residual_share")
-OUTCOMES += ("no_residual", "no_residual_argmax", "temporal_only", "temporal_only_argmax", "uniform")
-
-
 class Config(PlannedConfig):
     """Settings; a network is a task × architecture × level of weight decay × seed."""
 
@@ -308,77 +316,204 @@ def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
     return found
 
 
-def measurements(config: Config) -> tuple[Measurement, ...]:
-    fit, samples, along = {"fit_samples": config.fit_samples}, {"samples": config.samples}, axis(config)
+def _terms_of(specs: Iterable[ModelSpec], config: Config) -> tuple[Measurement, ...]:
+    return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+def _contents_of(specs: Iterable[ModelSpec], config: Config) -> tuple[Measurement, ...]:
+    settings = {"fit_samples": config.fit_samples, "samples": config.samples}
     return (
-        *measurements_of(
-            dict.fromkeys((*along, *planned(config), *others(config))), measure_alignment_terms, **fit
-        ),
-        *measurements_of(along, measure_residual_contents, **fit, **samples),
-        *measurements_of(along, measure_interchange, **fit, **samples),
+        *measurements_of(specs, measure_residual_contents, **settings),
+        *measurements_of(specs, measure_interchange, **settings),
     )
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    along = axis(config)
+    specs = dict.fromkeys((*along, *planned(config), *others(config)))
+    return (*_terms_of(specs, config), *_contents_of(along, config))
+
+
+KIND = {"task": NETWORK["task"], "architecture": NETWORK["architecture"]}
+LEVEL = KIND | {"weight_decay": Column("L2 penalty, added to the gradient", low=0)}
+NAMES = LEVEL | {"seed": NETWORK["seed"]}
+FACTOR = {
+    "factor": Column("what is varied without weight decay: width of the network, or length of training"),
+    "level": Column("width of states and embeddings, or multiple of the planned updates"),
+}
+OUTCOMES = {
+    "accuracy": share("next words of held-out samples that are predicted correctly"),
+    "exact_match": SUITE_OUTCOMES["exact_match"],
+    "typicality": SUITE_OUTCOMES["typicality"],
+    "temporal_share": Column("covariance of the temporal term with the score, over the score's variance"),
+    "input_share": Column("the same of the input term"),
+    "residual_share": Column("the same of the five terms with a residual"),
+    "no_residual": share(
+        "similarity with the network's attention of that from the four terms without residual"
+    ),
+    "no_residual_argmax": share("rows whose largest weight these four terms place where the network does"),
+    "temporal_only": share("similarity with the network's attention of that from the temporal term"),
+    "temporal_only_argmax": share("rows whose largest weight this term places where the network does"),
+    "uniform": share("similarity of uniform attention with the network's"),
+}
+REBUILT_WITH = {
+    "with_none": "without residuals",
+    "with_interaction": "with the mean residual of position and word as the residual",
+    "with_clock": "with the mean residual of position and sentence length as the residual",
+    "with_history": "with what the preceding words predict as the residual",
+    "with_temperature": "without residuals, at the best temperature for all rows",
+}
+PREDICTED_BY = {
+    "interaction": "position and word together",
+    "clock": "position and sentence length together",
+    "history": "the preceding words",
+}
+RESIDUALS = {
+    **{name: share(f"similarity of attention rebuilt {how}") for name, how in REBUILT_WITH.items()},
+    "foreign_words": share("similarity of attention where the decoder reads another sample's words"),
+    "foreign_words_accuracy": share("next words that are predicted correctly then"),
+    **{
+        f"{name}_{side}": Column(f"variance of {side} residuals that is predicted by {what}", high=1)
+        for name, what in PREDICTED_BY.items()
+        for side in SIDES
+    },
+    **{
+        f"residual_variance_{side}": share(f"variance of {side} residuals over that of {side} states")
+        for side in SIDES
+    },
+    "scale_decoder": Column("root mean square of decoder states"),
+    "scale_encoder": Column("root mean square of encoder states"),
+    "scale_scores": Column("standard deviation of centred scores"),
+    **{
+        f"exchanged_{part}": share(
+            f"total variation of attention when the decoder's {part} parts are exchanged"
+        )
+        for part in STATE_PARTS
+    },
+}
+NUMBERS = OUTCOMES | RESIDUALS
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
     """``decay`` compares, seed by seed, the strongest level at which every network has learned its task with
     no decay at all. ``levels`` takes outcomes without decay of all networks that are ``planned``, and what
     residuals hold and exchanges do of the networks along the axis. A network of which a measure is missing is
     left out.
     """
-    found = by_spec(measurements(config), store)
-    points = [(name, _numbers(**found[spec])) for spec, name in axis(config).items() if spec in found]
-    plain = [
-        (name, picked(outcomes(found[spec]["alignment_terms"]), OUTCOMES))
-        for spec, name in planned(config).items()
-        if spec in found
-    ]
-    terms = [(name, found[spec]["alignment_terms"]) for spec, name in others(config).items() if spec in found]
-    factors = [(name, picked(outcomes(own), OUTCOMES)) for name, own in terms]
-    decay = {
-        names: by_decay({level: own for (level,), own in grouped(points, "weight_decay").items()})
-        for names, points in grouped(points, "task", "architecture").items()
+    along, of_plan, of_factors = axis(config), planned(config), others(config)
+    networks = frame(
+        (*_terms_of(along, config), *_contents_of(along, config)),
+        store,
+        records=_numbers,
+        columns=NUMBERS,
+        names=NAMES,
+        columns_of=along.__getitem__,
+    )
+    planned_networks = frame(
+        _terms_of(of_plan, config),
+        store,
+        records=outcomes,
+        columns=OUTCOMES,
+        names=NAMES,
+        columns_of=of_plan.__getitem__,
+    )
+    other_networks = frame(
+        _terms_of(of_factors, config),
+        store,
+        records=outcomes,
+        columns=OUTCOMES,
+        names=FACTOR | {"seed": NETWORK["seed"]},
+        columns_of=of_factors.__getitem__,
+    )
+    strongest = strongest_learned(networks)
+    return {
+        "networks": networks,
+        "planned_networks": planned_networks,
+        "other_networks": other_networks,
+        "levels": by_level(networks, planned_networks),
+        "strongest": strongest,
+        "decay": decay_effects(networks, strongest),
+        "factors": summarise(other_networks, list(FACTOR), OUTCOMES),
     }
-    values = {
-        "levels": by_level(points, plain),
-        "decay": nested(decay),
-        "factors": summarised(grouped(factors, "factor", level_of("level")), dict),
-    }
-    return values, {"networks": [name | numbers for name, numbers in points]}
 
 
-def by_level(points: list[Point], plain: list[Point]) -> dict:
-    """Numbers by task, architecture and level; outcomes without decay are those of the ``plain`` networks."""
-    names = "task", "architecture", level_of("weight_decay")
-    levels = summarised(grouped(points, *names), dict)
-    for (task, architecture, level), more in grouped(plain, *names).items():
-        if level in levels.get(task, {}).get(architecture, {}):
-            levels[task][architecture][level] |= each_over_seeds(more)
-    return levels
+def by_level(networks: Table, planned_networks: Table) -> Table:
+    """Return estimates for each level; outcomes without decay are those of all planned networks."""
+
+    def group_of(row: dict) -> tuple:
+        return tuple(row[name] for name in (*LEVEL, "quantity"))
+
+    along = summarise(networks, list(LEVEL), NUMBERS)
+    of_plan = summarise(planned_networks, list(LEVEL), OUTCOMES)
+    planned_estimates = {group_of(row): row for row in of_plan.records()}
+    rows = [planned_estimates.get(group_of(row), row) for row in along.records()]
+    return Table.of(rows, along.columns, along.row)
 
 
-def by_decay(levels: dict[float, list[Point]]) -> dict:
-    """Every outcome at the strongest level that all networks have learned less that without decay, paired."""
-    none = levels.get(0.0, [])
-    learned = [level for level, points in levels.items() if level and _all_learned(points)]
-    if not learned or not _all_learned(none):
-        return {"level": None, **{name: interval_of() for _, numbers in none[:1] for name in numbers}}
-    return {"level": max(learned), **each_paired(levels[max(learned)], none, dict)}
+def strongest_learned(networks: Table) -> Table:
+    """Return the strongest weight decay at which all networks of a kind have learned their task.
+
+    It is undefined where they have not at any level, or not without decay.
+    """
+    rows = []
+    for names, kind in networks.frame.groupby(list(KIND), sort=False):
+        learned = {level for level, group in kind.groupby("weight_decay") if _have_learned(group["accuracy"])}
+        strongest = max(learned - {0.0}, default=math.nan) if 0.0 in learned else math.nan
+        rows.append(dict(zip(KIND, names, strict=True)) | {"weight_decay": strongest})
+    level = Column("strongest level that all networks have learned their task at; empty where there is none")
+    return Table.of(rows, KIND | {"weight_decay": level}, "a kind of network")
 
 
-def _all_learned(points: list[Point]) -> bool:
-    return bool(points) and all(numbers["accuracy"] >= LEARNED for _, numbers in points)
+def _have_learned(accuracies: Iterable[float]) -> bool:
+    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
+
+    return all(holds("learned-cells", accuracy=accuracy) for accuracy in accuracies)
+
+
+def decay_effects(networks: Table, strongest: Table) -> Table:
+    """Return estimates of every number at the strongest level minus that without decay, seed by seed."""
+    with_decay = networks.with_rows(networks.frame.merge(strongest.frame))
+    without = networks.query("weight_decay == 0")
+    effects = differences(with_decay, without, NUMBERS, on=[*KIND, "seed"])
+    return summarise(effects, list(KIND), NUMBERS)
 
 
 def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
-    own, exchanged = residual_contents, interchange["exchanged"]["decoder"]
+    rebuilt, explained = residual_contents["rebuilt"], residual_contents["explained"]
+    foreign = residual_contents["foreign"]
+    exchanged = interchange["exchanged"]["decoder"]
     return {
-        **picked(outcomes(alignment_terms), OUTCOMES),
-        **{f"with_{name}": own["rebuilt"].get(name, {}).get("similarity") for name in ("none", *CONTENTS)},
-        "with_temperature": own["rebuilt"]["temperature"]["similarity"],
-        "foreign_words": own["foreign"]["similarity"],
-        "foreign_words_accuracy": own["foreign"]["accuracy"],
-        **{f"{name}_{side}": own["explained"][side].get(name) for name in CONTENTS for side in SIDES},
-        **{f"residual_variance_{side}": own["share"][side] for side in SIDES},
-        **{f"scale_{side}": own["scale"][side] for side in (*SIDES, "scores")},
-        **{f"exchanged_{part}": exchanged[part]["variation"] for part in ("temporal", "input", "residual")},
+        **outcomes(alignment_terms),
+        **{f"with_{name}": rebuilt.get(name, {}).get("similarity") for name in ("none", *CONTENTS)},
+        "with_temperature": rebuilt["temperature"]["similarity"],
+        "foreign_words": foreign["similarity"],
+        "foreign_words_accuracy": foreign["accuracy"],
+        **{f"{name}_{side}": explained[side].get(name) for name in CONTENTS for side in SIDES},
+        **{f"residual_variance_{side}": residual_contents["share"][side] for side in SIDES},
+        **{f"scale_{of}": residual_contents["scale"][of] for of in (*SIDES, "scores")},
+        **{f"exchanged_{part}": exchanged[part]["variation"] for part in STATE_PARTS},
     }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    kinds = tables["strongest"].records()
+    undefined = {
+        f"decay.{kind['task']}.{kind['architecture']}.{name}": interval_of()
+        for kind in kinds
+        for name in NUMBERS
+    }
+    levels = _with_key_of_level(tables["levels"], "weight_decay")
+    factors = _with_key_of_level(tables["factors"], "level")
+    return view(
+        {"levels": {}, "decay": {}, "factors": {}},
+        keyed(levels, "levels.{task}.{architecture}.{weight_decay}.{quantity}"),
+        undefined,
+        keyed(tables["strongest"], "decay.{task}.{architecture}.level", ["weight_decay"]),
+        keyed(tables["decay"], "decay.{task}.{architecture}.{quantity}"),
+        keyed(factors, "factors.{factor}.{level}.{quantity}"),
+    )
+
+
+def _with_key_of_level(table: Table, column: str) -> Table:
+    """Return the table with levels in this column as they are in keys: ``0p001``."""
+    return table.with_rows(table.frame.assign(**{column: table.frame[column].map(level_key)}))

@@ -5,8 +5,8 @@ judged on other samples. Both sides of one-to-one read the same words in the sam
 can be matched: the share of the term of the two predictions says how much of residual times residual is that.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from statistics import fmean
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,16 +22,18 @@ from attnlib.models.config import Cell
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.trace import Trace
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task
+from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from notebooks.shared.intervals import grouped, interval_of, nested
 from notebooks.shared.measure import LAGS, Fitted, lagged_words, measure_alignment_terms, plain
-from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import FilesConfig, each_planned, outcomes
-from notebooks.shared.summaries import level_of, rows_of, summarised
+from notebooks.shared.plan import plan_frame
+from notebooks.shared.suite import OUTCOMES as OF_SUITE
+from notebooks.shared.suite import SUITE, FilesConfig, each_planned, outcomes
+from notebooks.shared.summaries import differences, level_key, summarise
 from notebooks.shared.translators import greedy
 
 BATCH = 256
@@ -210,132 +212,274 @@ PROFILES = {
 }  # fmt: skip
 
 
-Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One level of one factor, in words, and the networks that have it.
+
+    Attributes:
+        planned: whether the level is the plan's own.
+        models: by task, in the order of seeds.
+    """
+
+    factor: str
+    level: str
+    planned: bool
+    models: dict[str, tuple[ModelSpec, ...]]
 
 
-def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
-    """The plan, and every level of every factor, in words; whether it is the plan's own, and the models."""
-    plan = _models(config, config.task)
-    yield "plan", "plan", False, plan
-    planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
-    planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
+PLAN = "plan"  # the factor of the setting in which nothing is varied
+
+
+def settings(config: Config) -> Iterator[Setting]:
+    """Yield the plan, then every level of every factor that has more than one."""
+    planned_models = _models(config, config.task)
+    yield Setting(factor=PLAN, level=PLAN, planned=False, models=planned_models)
+    planned_levels = {
+        "cell": "gru",
+        "weight_decay": 0.0,
+        "length": 1.0,
+        "n_words": 3,
+        "embedding_scale": 0.3,
+        "clip": 1.0,
+        "width": planned_models[config.task[0]][0].width,
+    }
     for factor in config.factor:
-        own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
-        varied = [n for n in config.task if n in config.varied and (n == ALONE or factor != "n_words")]
-        levels = list(dict.fromkeys((own, *given)))
+        planned_level = planned_levels[factor]
+        varied = [task for task in config.task if _varies(factor, task, config)]
+        given = getattr(config, "widths" if factor == "width" else factor)
+        levels = list(dict.fromkeys((planned_level, *given)))
         if len(levels) == 1:
             continue
         for level in levels if factor == "cell" else sorted(levels):
             label = level if isinstance(level, str) else f"{level:g}"
-            if level == own:
-                yield factor, label, True, plan
+            if level == planned_level:
+                yield Setting(factor=factor, level=label, planned=True, models=planned_models)
             elif varied:
-                yield factor, label, False, _models(config, varied, factor, level)
+                models = _models(config, varied, **{factor: level})
+                yield Setting(factor=factor, level=label, planned=False, models=models)
 
 
-def _models(config: Config, tasks: Iterable[str], factor: str = "", level: object = None) -> Models:
-    found = {}
-    for task_name in tasks:
-        changes = {factor: level} if factor else {}
-        if factor == "length":
-            changes = {"steps": max(1, round(level * each_planned(config, task_name, "AED", 1)[0].steps))}
-        if factor == "n_words":
-            changes = {"task_options": {"n_words": level}}
-        found[task_name] = each_planned(config, task_name, "AED", config.seeds or 3, **changes)
-    return found
+def _varies(factor: str, task: str, config: Config) -> bool:
+    """Return True if a factor is varied on a task; one task alone has words whose number can be set."""
+    return task in config.varied and (task == ALONE or factor != "n_words")
 
 
-REBUILT = ("temporal_only", "input_only", "no_residual")
-SIDES = ("encoder", "decoder")
-PAIRS = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
-PAIRS |= {"residual_residual": "residual_residual"}
+def _models(config: Config, tasks: Iterable[str], **level: object) -> dict[str, tuple[ModelSpec, ...]]:
+    """Return the networks of each task at one level of a factor; without one, as they are planned."""
+    models = {}
+    for task in tasks:
+        changes = dict(level)
+        if "length" in level:
+            planned_steps = each_planned(config, task, "AED", 1)[0].steps
+            changes = {"steps": max(1, round(level["length"] * planned_steps))}
+        if "n_words" in level:
+            changes = {"task_options": level}
+        models[task] = each_planned(config, task, "AED", config.seeds or 3, **changes)
+    return models
+
+
+PAIRS = {
+    "temporal_share": "temporal_temporal",
+    "input_share": "input_input",
+    "residual_residual": "residual_residual",
+}
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
-OUTCOMES = ("typicality", *PAIRS, "accuracy", *REBUILT, "uniform")
+
+LEVEL = {
+    "factor": Column("setting of a network that is changed; plan: none is, running: what its decoder reads"),
+    "level": Column("what it is changed to"),
+}
+GROUP = {
+    **LEVEL,
+    "planned": Column("True if this is the level of the plan"),
+    "task": SUITE["task"],
+    "width": Column("width of the states"),
+    "steps": Column("updates in training"),
+}
+SHARES = {
+    "temporal_share": Column("covariance share of the product of temporal parts, μ·μ"),
+    "input_share": Column("covariance share of the product of input parts, χ·χ"),
+    "residual_residual": Column("covariance share of the product of residuals, Δ·Δ"),
+}
+REBUILT = {
+    "temporal_only": share("1 minus the total variation from attention of the term μ·μ alone"),
+    "input_only": share("1 minus the total variation from attention of the term χ·χ alone"),
+    "no_residual": share("1 minus the total variation from attention of all terms without a residual"),
+}
+TYPICALITY = {"typicality": OF_SUITE["typicality"]}
+OUTCOMES = {
+    **TYPICALITY,
+    **SHARES,
+    "accuracy": OF_SUITE["token_accuracy"],
+    **REBUILT,
+    "uniform": share("1 minus the total variation from uniform attention"),
+    "residual_share": Column("covariance share of the five terms with a residual"),
+    "remembered": Column("covariance share of the product of what preceding words predict of residuals"),
+    "memory_encoder": Column("R² of residuals of the encoder, by preceding words"),
+    "memory_decoder": Column("R² of residuals of the decoder, by preceding words"),
+    "residual_variance_encoder": share("variance of the encoder's states that is in residuals"),
+    "residual_variance_decoder": share("variance of the decoder's states that is in residuals"),
+}
+WAY = {
+    "way": Column(
+        "what the decoder reads",
+        categories={"teacher_forced": "the right words", "free_running": "the words it wrote itself"},
+    )
+}
+OF_WAY = TYPICALITY | SHARES | REBUILT
+SAME_WORDS = {"same_words": Column("samples that the free-running network writes perfectly, as a share")}
+HALVES = {  # of the headline
+    "temporal_share_leads_scan": Column("temporal share on one-to-one minus that on SCAN"),
+    "temporal_beats_input": Column("similarity of attention from μ·μ alone minus that from χ·χ alone"),
+}
+SCAN_VARIED = {"scan_varied": Column("True if SCAN has this level, too; False if it is as planned there")}
+SIGNS = {
+    "holds": Column("True if the mean is above zero; empty without networks"),
+    "clearly": Column("True if the whole interval is above zero; empty without networks"),
+}
+EXTREMES = {
+    "lowest": Column("level with the smallest mean share of Δ·Δ"),
+    "highest": Column("level with the largest mean share of Δ·Δ"),
+}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs = dict.fromkeys(spec for *_, every in settings(config) for own in every.values() for spec in own)
+    specs = [spec for setting in settings(config) for models in setting.models.values() for spec in models]
+    return _asked_of(dict.fromkeys(specs), config)
+
+
+def _asked_of(specs: Iterable[ModelSpec], config: Config) -> tuple[Measurement, ...]:
+    listed = list(specs)
     return (
-        *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
-        *measurements_of(specs, measure_robustness, samples=config.samples),
+        *measurements_of(listed, measure_alignment_terms, fit_samples=config.fit_samples),
+        *measurements_of(listed, measure_robustness, samples=config.samples),
     )
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    found = by_spec(measurements(config), store)
-    numbers = {spec: _numbers(**own) for spec, own in found.items()}
-    free = {spec: _way(own["robustness"]["free_running"]) for spec, own in found.items()}
-    (*_, plan), *levels = every = list(settings(config))
-    conditions = list(_conditions(every, numbers, free))
-    points = []
-    for factor, label, planned, models in levels:
-        for task, spec in ((task, spec) for task, own in models.items() for spec in own if spec in found):
-            name = {"factor": factor, "level": label, "planned": planned, "task": task}
-            points.append((name | {n: getattr(spec, n) for n in ("seed", "width", "steps")}, numbers[spec]))
-    planned = {(n,): [({}, found[s]["robustness"]) for s in own if s in found] for n, own in plan.items()}
-    running = summarised(planned, lambda m: {w: _way(m[w]) for w in EITHER} | picked(m, ["same_words"]))
-    rows = [name | own for name, own in points]
-    ways = {task_name: picked(own, EITHER) for task_name, own in running.items()}
-    values = {
-        "factors": summarised(grouped(points, "factor", level_of("level"), "task"), dict),
-        "running": running,
-        "governs": _governs(rows),
-        "headline": headline(conditions),
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Compute outcomes at every level of every factor, what moves residuals, and the headline everywhere."""
+    plan, *levels = settings(config)
+
+    def at(settings: Sequence[Setting]) -> Table:
+        groups = {}
+        for setting in settings:
+            for task, models in setting.models.items():
+                first = models[0]
+                group = (setting.factor, setting.level, setting.planned, task, first.width, first.steps)
+                groups[group] = _asked_of(models, config)
+        return plan_frame(groups, store, GROUP, columns=OUTCOMES, records=_numbers)
+
+    def running(records: Callable[..., object], columns: Columns) -> Table:
+        groups = {(task,): _asked_of(models, config) for task, models in plan.models.items()}
+        return plan_frame(groups, store, {"task": GROUP["task"]}, columns=columns, records=records)
+
+    points = at(levels)
+    ways = running(_ways, WAY | OF_WAY)
+    free = ways.query("way == 'free_running'")
+    same_words = running(_same_words_share, SAME_WORDS)
+    return {
+        "points": points.select(*LEVEL, "planned", "task", "seed", "width", "steps", *OUTCOMES),
+        "settings": headline_by_setting(at([plan]), points.query("not planned"), free),
+        "running": summarise(ways, ["task", *WAY], OF_WAY).rename(quantity="outcome"),
+        "same_words": summarise(same_words, ["task"], SAME_WORDS),
+        "factors": summarise(points, [*LEVEL, "task"], OUTCOMES),
+        "governs": governs(points),
     }
-    tables = {"points": rows, "settings": conditions, "running": rows_of(ways, "task", "way", "outcome")}
-    return values, tables
 
 
-def _numbers(alignment_terms: dict, robustness: dict) -> dict[str, float | None]:
+def _numbers(terms: dict, robustness: dict) -> dict[str, float | None]:
     memory, variance = robustness["memory"], robustness["variance"]
     return {
-        **picked(outcomes(alignment_terms), OUTCOMES),
-        "residual_share": sum(alignment_terms["covariance_share"][pair] for pair in RESIDUAL),
+        **outcomes(terms),
+        "residual_share": sum(terms["covariance_share"][pair] for pair in RESIDUAL),
         "remembered": memory["share"],
-        **{f"memory_{side}": memory[side] for side in SIDES},
-        **{f"residual_variance_{side}": variance[side]["residual"] for side in SIDES},
+        "memory_encoder": memory["encoder"],
+        "memory_decoder": memory["decoder"],
+        "residual_variance_encoder": variance["encoder"]["residual"],
+        "residual_variance_decoder": variance["decoder"]["residual"],
     }
 
 
-def _way(found: dict) -> dict[str, float | None]:
-    shares = {name: found["covariance_share"][pair] for name, pair in PAIRS.items()}
-    rebuilt = {name: found["substitution"][name] for name in REBUILT}
-    return {"typicality": found["typicality"]} | shares | rebuilt
+def _ways(terms: dict, robustness: dict) -> list[dict]:
+    """Return a record for either way in which a network runs."""
+    records = []
+    for way in EITHER:
+        judged = robustness[way]
+        shares = {name: judged["covariance_share"][pair] for name, pair in PAIRS.items()}
+        records.append({"way": way, "typicality": judged["typicality"]} | shares | judged["substitution"])
+    return records
 
 
-def _governs(points: list[dict]) -> dict[str, dict]:
-    """How far the residual-residual share moves between the extreme levels, by seed. Extremes are picked
-    after the fact, which flatters every factor alike."""
-    shares = nested({(r["factor"], r["task"], r["level"], r["seed"]): r["residual_residual"] for r in points})
-    found: dict[str, dict] = {factor: {} for factor in shares}
-    for factor, tasks in shares.items():
-        for task_name, by_level in tasks.items():
-            if len(by_level) > 1:
-                lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
-                low, high = by_level[lowest], by_level[highest]
-                moved = interval_of(high[seed] - low[seed] for seed in high if seed in low)
-                found[factor][task_name] = {"lowest": lowest, "highest": highest, **moved}
-    return found
+def _same_words_share(terms: dict, robustness: dict) -> dict:
+    return {"same_words": robustness["same_words"]}
 
 
-def _conditions(every: list[tuple[str, str, bool, Models]], outcomes: dict, free: dict) -> Iterator[dict]:
-    """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
-    plan = every[0][-1]
-    if not set(BOTH) <= plan.keys():
-        return
-    conditions = [(*level, own, outcomes) for *level, planned, own in every if not planned]
-    for factor, level, specs, found in [*conditions, ("running", "free", plan, free)]:
-        both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
-        pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]
-        halves = {
-            "temporal_share_leads_scan": [a["temporal_share"] - b["temporal_share"] for a, b in pairs],
-            "temporal_beats_input": [a["temporal_only"] - a["input_only"] for a, _ in pairs],
-        }
-        for half, differences in halves.items() if ALONE in specs else ():
-            row = {"factor": factor, "level": level, "half": half, "scan_varied": AGAINST in specs}
-            interval = interval_of(differences)
-            signs = {"holds": interval["value"], "clearly": interval["low"]}
-            yield row | interval | {name: None if end is None else end > 0 for name, end in signs.items()}
+def governs(points: Table) -> Table:
+    """Return how far the share of Δ·Δ moves between the extreme levels of a factor, seed by seed.
+
+    Extremes are picked after the fact, which flatters every factor alike.
+    """
+    nothing = points.with_rows(points.frame[:0])
+    estimates = [_between_extremes(nothing, lowest="", highest="")]
+    for _, of_task in points.frame.groupby(["factor", "task"], sort=False):
+        means = of_task.groupby("level", sort=False)["residual_residual"].mean()
+        if len(means) > 1:
+            lowest, *_, highest = means.sort_values(kind="stable").index
+            by_level = points.with_rows(of_task)
+            moved = differences(
+                by_level.query("level == @highest", highest=highest),
+                by_level.query("level == @lowest", lowest=lowest),
+                ["residual_residual"],
+            )
+            estimates.append(_between_extremes(moved, lowest=lowest, highest=highest))
+    return joined(estimates)
+
+
+def _between_extremes(moved: Table, **levels: str) -> Table:
+    estimates = summarise(moved, ["factor", "task"], ["residual_residual"])
+    return estimates.assign(EXTREMES, **levels).select("factor", "task", *EXTREMES, *INTERVAL)
+
+
+def headline_by_setting(planned: Table, varied: Table, free: Table) -> Table:
+    """Return both halves of the headline at every setting, as means over networks that share a seed.
+
+    Args:
+        planned: outcomes of the networks of the plan.
+        varied: those at all other levels.
+        free: those of the networks of the plan that read what they write.
+    """
+    names = [*LEVEL, "task", "seed", "temporal_share", "temporal_only", "input_only"]
+    running = free.assign(LEVEL, factor="running", level="free")
+    everywhere = joined([table.select(*names) for table in (planned, varied, running)])
+    planned_on_scan = planned.query("task == @task", task=AGAINST)
+    rows = []
+    for (factor, level), networks in everywhere.frame.groupby(list(LEVEL), sort=False):
+        at_level = everywhere.with_rows(networks)
+        alone, on_scan = (at_level.query("task == @task", task=task) for task in BOTH)
+        scan_varied = bool(len(on_scan.frame))
+        if not len(alone.frame) or not len(planned_on_scan.frame):
+            continue
+        setting = {"factor": factor, "level": level, "scan_varied": scan_varied}
+        estimates = _halves(alone, on_scan if scan_varied else planned_on_scan)
+        rows.extend(setting | estimate | _signs(estimate) for estimate in estimates.records())
+    half = Column("half of the headline", categories={name: str(half) for name, half in HALVES.items()})
+    return Table.of(rows, LEVEL | {"half": half} | SCAN_VARIED | INTERVAL | SIGNS, "a half at a setting")
+
+
+def _halves(alone: Table, on_scan: Table) -> Table:
+    """Return estimates of both halves, over the networks on one-to-one that have a partner on SCAN."""
+    pairs = differences(alone, on_scan, ["temporal_share"]).rename(temporal_share="temporal_share_leads_scan")
+    beats = pairs.frame["temporal_only"] - pairs.frame["input_only"]
+    both = pairs.assign(HALVES, temporal_beats_input=beats)
+    return summarise(both, [], HALVES).rename(quantity="half")
+
+
+def _signs(estimate: dict) -> dict[str, bool | None]:
+    """Return whether a difference is above zero, by its mean and by its whole interval."""
+    value, low = estimate["value"], estimate["low"]
+    if value is None:
+        return {"holds": None, "clearly": None}
+    return {"holds": value > 0, "clearly": low is not None and low > 0}
 
 
 def headline(conditions: list[dict]) -> dict:
@@ -348,9 +492,29 @@ def headline(conditions: list[dict]) -> dict:
             found[half] = {
                 "settings": len(rows),
                 "holds": sum(row["holds"] for row in rows) / len(rows),
-                "clearly": sum(bool(row["clearly"]) for row in rows) / len(rows),
+                "clearly": sum(row["clearly"] for row in rows) / len(rows),
                 "smallest": min(row["value"] for row in rows),
-                "fails": [f"{row['factor']} {row['level']}" for row in rows if not row["holds"]],
-                "unclear": [f"{r['factor']} {r['level']}" for r in rows if r["holds"] and not r["clearly"]],
+                "fails": [_in_words(row) for row in rows if not row["holds"]],
+                "unclear": [_in_words(row) for row in rows if row["holds"] and not row["clearly"]],
             }
     return found
+
+
+def _in_words(setting: dict) -> str:
+    return f"{setting['factor']} {setting['level']}"
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return outcomes by factor and level, what governs the share of Δ·Δ, and where the headline holds."""
+    levels = tables["factors"].frame["level"].map(level_key)
+    factors = tables["factors"].assign(LEVEL, level=levels)
+    return view(
+        {"factors": {}, "running": {}, "governs": {}},
+        {f"governs.{factor}": {} for factor in factors.frame["factor"].unique()},
+        keyed(factors, "factors.{factor}.{level}.{task}.{quantity}"),
+        keyed(tables["running"], "running.{task}.{way}.{outcome}"),
+        keyed(tables["same_words"], "running.{task}.{quantity}"),
+        keyed(tables["governs"], "governs.{factor}.{task}"),
+        keyed(tables["governs"], "governs.{factor}.{task}.{column}", EXTREMES),
+        {"headline": headline(tables["settings"].records())},
+    )

@@ -1,6 +1,6 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -16,16 +16,25 @@ from attnlib.models.config import Architecture, Cell
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.trace import Trace
 from companion.results.config import Positive, Task
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, Columns, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.plan import picked
-from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, each_planned, model_specs
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.suite import (
+    BY_KIND,
+    PAPER_TASKS,
+    QUALITY,
+    SUITE,
+    SuiteConfig,
+    each_planned,
+    model_specs,
+    suite_frame,
+)
+from notebooks.shared.summaries import rows_of, summarise
 
 SIDES = ("encoder", "decoder")
 ByPosition, ByToken = Float[Tensor, "positions width"], Float[Tensor, "tokens width"]
@@ -242,7 +251,6 @@ def _short(table: torch.Tensor) -> list:
     return np.round(table.cpu().double().numpy(), DIGITS).tolist()
 
 
-SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input_unique")
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 
@@ -296,56 +304,164 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return (*_of_the_suite(config), *_trained_longer(config))
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``gain`` is what least squares (``additive``) explains more than ``averages``, held out.
+SIDE = {"side": Column("encoder or decoder")}
+PREDICTIONS = {
+    "temporal": "the mean state of the position",
+    "input": "the mean state of the word",
+    "additive": "position plus word, by least squares",
+    "averages": "position plus word, by averages",
+    "temporal_unique": "additive minus input: what position explains beyond the word",
+    "input_unique": "additive minus temporal: what the word explains beyond position",
+}
+FITTED = ("temporal", "additive", "temporal_unique", "input_unique")
+DIFFERENCE = {
+    "fit": Column("root mean square of averages minus least squares, over the states' standard deviation"),
+    "input": Column("the same of input components"),
+    "temporal": Column("the same of temporal components"),
+}
+BY_SIDE = {
+    **{
+        f"held_out.{name}": Column(f"variance of held-out states that this explains: {predicted_by}", high=1)
+        for name, predicted_by in PREDICTIONS.items()
+    },
+    **{
+        f"fitted.{name}": Column(f"the same of the states that are fitted: {PREDICTIONS[name]}", high=1)
+        for name in FITTED
+    },
+    **{f"difference.{name}": column for name, column in DIFFERENCE.items()},
+    "unseen": share("tokens of held-out samples that are not in those that are fitted"),
+    "gain": Column("held-out variance explained by least squares (additive), minus by averages"),
+}
+VARIANCE = {
+    "share": Column("what explains the variance", categories=PREDICTIONS),
+    "r_squared": Column("variance of held-out states that it explains", high=1),
+}
+SPACES = {
+    "temporal": "leading axes of temporal components, both sides together",
+    "input": "leading axes of input components, both sides together",
+    "together": "leading axes of both",
+}
+AXIS = {
+    "space": Column("leading principal axes, of what", categories=SPACES),
+    "axis": Column("number of the axis, from 0"),
+    "share": share("variance of these components along the axis"),
+}
+PLACE = {
+    **{f"pc{axis}": Column(f"coordinate on axis {axis} of the part's own space") for axis in (1, 2, 3)},
+    **{f"together{axis}": Column(f"coordinate on axis {axis} of both parts' space") for axis in (1, 2, 3)},
+}
+POSITION = SIDE | {"position": Column("position of the temporal component, from 0")} | PLACE
+WORD = SIDE | {"word": Column("word of the input component")} | PLACE
+STATE = SIDE | {
+    "word": Column("word at the position of the state"),
+    "pc1": Column("coordinate of the state without its temporal component, on axis 1 of input components"),
+    "pc2": Column("the same on axis 2"),
+}
 
-    ``longer`` has the networks of ``ved_steps`` updates, by task and kind as the others are.
-    """
-    points = [(name | {"kind": kind(name)}, m) for name, m in answers(_of_the_suite(config), store)]
-    values = by_kind(points, _summary)
-    if longer := answers(_trained_longer(config), store):
-        values["longer"] = by_kind(longer, _summary)
-    sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
-    pictures = [(name, m["pictures"]) for name, m in points if "pictures" in m]
-    drawn = [(name | {"side": side}, own[side]) for name, own in pictures for side in SIDES]
-    return values, {
-        "variance": [
-            name | row
-            for name, own in sides
-            for row in rows_of(picked(own["held_out"], SHARES), "share", "r_squared")
-        ],
-        "difference": [name | own["difference"] for name, own in sides],
-        "explained": [
-            name | row
-            for name, own in pictures
-            for row in rows_of(own["explained"], "space", "axis", "share")
-        ],
-        "temporal": [row for each in drawn for row in _places(*each, "temporal", "position")],
-        "input": [row for each in drawn for row in _places(*each, "input", "word")],
-        "states": [
-            name | {"word": own["words"][word], "pc1": x, "pc2": y}
-            for name, own in drawn
-            for word, x, y in own["states"]
-        ],
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return tables of the suite's networks; ``longer_…`` are of those trained for ``ved_steps`` updates."""
+
+    def drawn(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        return suite_frame(_of_the_suite(config), store, records=records, columns=columns, row=row)
+
+    planned = _by_kind(_of_the_suite(config), store)
+    longer = _by_kind(_trained_longer(config), store)
+    difference = {f"difference.{name}": name for name in DIFFERENCE}
+    return {
+        "variance": drawn(_variance, SIDE | VARIANCE, "a prediction of a network's states"),
+        "difference": planned["sides"].select(*SUITE, *SIDE, *difference).rename(**difference),
+        "explained": drawn(_explained, AXIS, "an axis of a network's components"),
+        "temporal": drawn(_temporal, POSITION, "a position of a network"),
+        "input": drawn(_input, WORD, "a word of a network"),
+        "states": drawn(_states, STATE, "a held-out state of a network"),
+        **planned,
+        **{f"longer_{name}": table for name, table in longer.items()},
     }
 
 
-def _summary(group: list[Point]) -> dict:
-    return each_over_seeds(group, _numbers) | {"seeds": len(group)}
+def _by_kind(asked: Iterable[Measurement], store: Store) -> dict[str, Table]:
+    sides = suite_frame(
+        asked, store, records=_sides, columns=SIDE | BY_SIDE, row="encoder or decoder of a network"
+    )
+    networks = suite_frame(asked, store, records=_quality, columns=QUALITY)
+    return {
+        "sides": sides,
+        "networks": networks,
+        "sides_by_kind": summarise(sides, [*BY_KIND, *SIDE], BY_SIDE),
+        "quality": summarise(networks, BY_KIND, ["token_accuracy", "exact_match"]),
+    }
 
 
-def _places(name: dict, drawn: dict, part: str, entry: str) -> Iterator[dict]:
-    """A row for each position or word of a side: where it lies in the space of its part, and of both."""
-    columns = drawn[f"{entry}s"], drawn[part], drawn[f"{part}_together"]
-    for what, own, together in zip(*columns, strict=True):
-        places = {f"pc{i}": at for i, at in enumerate(own, 1)}
-        yield name | {entry: what} | places | {f"together{i}": at for i, at in enumerate(together, 1)}
+def _quality(m: dict) -> dict:
+    return m["quality"]
 
 
-def _numbers(m: dict) -> dict:
-    found = picked(m, SIDES, ("held_out", "fitted", "difference", "unseen"))
-    for own in found.values():
-        own["gain"] = own["held_out"]["additive"] - own["held_out"]["averages"]
-        own["held_out"] = picked(own["held_out"], SHARES)
-        own["difference"] = picked(own["difference"], ("temporal", "input", "fit"))
-    return found | {"quality": picked(m["quality"], ("token_accuracy", "exact_match"))}
+def _sides(m: dict) -> list[dict]:
+    rows = []
+    for side in SIDES:
+        held_out = m[side]["held_out"]
+        rows.append({"side": side, **m[side], "gain": held_out["additive"] - held_out["averages"]})
+    return rows
+
+
+def _variance(m: dict) -> list[dict]:
+    return [
+        {"side": side, "share": name, "r_squared": m[side]["held_out"][name]}
+        for side in SIDES
+        for name in PREDICTIONS
+    ]
+
+
+def _explained(m: dict) -> list[dict]:
+    if "pictures" not in m:
+        return []
+    return rows_of(m["pictures"]["explained"], "space", "axis", "share")
+
+
+def _temporal(m: dict) -> list[dict]:
+    return _places(m, "temporal", "position")
+
+
+def _input(m: dict) -> list[dict]:
+    return _places(m, "input", "word")
+
+
+def _places(m: dict, part: str, entry: str) -> list[dict]:
+    """Return a row for each position or word: where it lies in the space of its part, and of both parts."""
+    rows = []
+    for side in SIDES if "pictures" in m else ():
+        picture = m["pictures"][side]
+        entries = zip(picture[f"{entry}s"], picture[part], picture[f"{part}_together"], strict=True)
+        for name, in_own_space, in_both in entries:
+            coordinates = {f"pc{axis}": coordinate for axis, coordinate in enumerate(in_own_space, 1)}
+            coordinates |= {f"together{axis}": coordinate for axis, coordinate in enumerate(in_both, 1)}
+            rows.append({"side": side, entry: name, **coordinates})
+    return rows
+
+
+def _states(m: dict) -> list[dict]:
+    if "pictures" not in m:
+        return []
+    return [
+        {"side": side, "word": m["pictures"][side]["words"][word], "pc1": first, "pc2": second}
+        for side in SIDES
+        for word, first, second in m["pictures"][side]["states"]
+    ]
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    return view(
+        _keyed_kinds(tables["sides_by_kind"], tables["quality"], "{task}.{kind}."),
+        _keyed_kinds(tables["longer_sides_by_kind"], tables["longer_quality"], "longer.{task}.{kind}."),
+    )
+
+
+def _keyed_kinds(sides: Table, quality: Table, kind: str) -> dict[str, object]:
+    """Return the numbers of each kind of network, by keys that begin with the template `kind`."""
+    seeds = quality.query("quantity == 'token_accuracy'").rename(n="seeds")
+    return {
+        **keyed(sides, kind + "{side}.{quantity}"),
+        **keyed(quality, kind + "quality.{quantity}"),
+        **keyed(seeds, kind + "{column}", ["seeds"]),
+    }

@@ -1,6 +1,7 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -21,17 +22,18 @@ from companion.data import registry
 from companion.data.task import Task
 from companion.results.config import Attending, Positive
 from companion.results.config import Task as TaskName
+from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
+from companion.runs.columns import NETWORK, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel, load_task
 from companion.runs.suite import point
-from notebooks.shared.intervals import Point, each_over_seeds, grouped, kind
+from notebooks.shared.intervals import kind
 from notebooks.shared.measure import Fitted, fit_components
-from notebooks.shared.plan import by_spec, picked
-from notebooks.shared.suite import FilesConfig, each_planned
-from notebooks.shared.summaries import all_wide, summarised
+from notebooks.shared.suite import BY_KIND, FilesConfig, each_planned
+from notebooks.shared.summaries import rows_of, summarise, wide
 
 # States that a network forms without words, and how much of its temporal components they give. A recurrent
 # network is run on inputs that say nothing: zeros (``null``), the mean embedding of the fitting samples
@@ -154,65 +156,79 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
     less than half is; ``speed``: |μ_{t+1} − μ_t| of the encoder over its mean within the shortest sentence
     trained on. None where lengths are fixed.
     """
-    own = trained.task.train.source_lengths
-    shortest, longest = int(own.min()), int(own.max())
-    lengths, positions, average = [], [], None
+    lengths_trained_on = trained.task.train.source_lengths
+    shortest, longest = int(lengths_trained_on.min()), int(lengths_trained_on.max())
+    lengths, positions, average_input = [], [], None
     for factor in FACTORS:
-        task = longer_task(trained.spec, round(factor * longest))
+        length = round(factor * longest)
+        task = longer_task(trained.spec, length)
         if task is None:
             return None
         try:
-            found = _by_position(trained, task)
+            by_position, temporal = _by_position(trained, task)
         except BadInput:  # a table of positions that ends before the sentence does
             continue
-        right, mass = found["word_accuracy"].mean(), found["in_place"].mean()
-        out = (found["in_place"] < 0.5).nonzero().flatten()
-        lengths.append(
-            {"length": round(factor * longest), "factor": factor, "word_accuracy": round(float(right), 6)}
-            | {"in_place": round(float(mass), 6), "leaves": int(out[0]) if len(out) else None}
-        )
+        lengths.append({"length": length, "factor": factor, **_over_positions(by_position)})
         if factor == FACTORS[-1]:
-            temporal = found.pop("temporal")
-            speed = (temporal[1:] - temporal[:-1]).norm(dim=-1)
-            speed = speed / speed[: shortest - 1].mean()
-            rows = torch.stack([*found.values(), speed[: len(found["in_place"])]]).T
-            names = (*found, "speed")
-            positions = [
-                {"position": t} | {name: round(x, 5) for name, x in zip(names, row, strict=True)}
-                for t, row in enumerate(rows.tolist())
-            ]
-            average = _beyond(trained, fitted, temporal, longest)
-    return {"trained_up_to": longest, "lengths": lengths, "positions": positions, "average_input": average}
+            positions = _at_positions(by_position, temporal, shortest)
+            average_input = _beyond(trained, fitted, temporal, longest)
+    return {
+        "trained_up_to": longest,
+        "lengths": lengths,
+        "positions": positions,
+        "average_input": average_input,
+    }
 
 
-def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
+def _over_positions(by_position: dict[str, Tensor]) -> dict[str, float | int | None]:
+    left = (by_position["in_place"] < 0.5).nonzero().flatten()
+    return {
+        "word_accuracy": round(float(by_position["word_accuracy"].mean()), 6),
+        "in_place": round(float(by_position["in_place"].mean()), 6),
+        "leaves": int(left[0]) if len(left) else None,
+    }
+
+
+def _at_positions(by_position: dict[str, Tensor], temporal: Curve, shortest: int) -> list[dict[str, float]]:
+    step_sizes = (temporal[1:] - temporal[:-1]).norm(dim=-1)
+    speed = step_sizes / step_sizes[: shortest - 1].mean()
+    columns = {**by_position, "speed": speed[: len(by_position["in_place"])]}
+    rows = torch.stack(list(columns.values())).T  # (position, column)
+    return [
+        {"position": position} | {name: round(number, 5) for name, number in zip(columns, row, strict=True)}
+        for position, row in enumerate(rows.tolist())
+    ]
+
+
+def _by_position(trained: TrainedModel, task: Task) -> tuple[dict[str, Tensor], Curve]:
+    """Return numbers of each target position, and the encoder's temporal components on these sentences."""
     model, length = trained.model, int(task.held_out.source_lengths[0])
-    sums = torch.zeros(2, length, dtype=torch.float64)
-    sides = [
+    encoder, decoder = (
         Components(model.config.width, n_tokens=len(words), n_positions=length + 1)
         for words in (task.source_vocabulary, task.target_vocabulary)
-    ]
+    )
+    right_and_near = torch.zeros(2, length, dtype=torch.float64)
     with torch.inference_mode():
         for batch in evaluation_batches(task.held_out, 256):
             batch = batch.to(model.readout.weight.device)
             trace = model(batch)
-            sides[0].update(trace.encoder_states, trace.source_tokens, trace.source_mask)
-            sides[1].update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+            encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+            decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
             right = (trace.logits.argmax(-1) == trace.target_outputs) & (trace.target_outputs != EOS)
             near = near_place(trace.attention.cpu(), expected_places(task, batch))
-            sums += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
-    accuracy, in_place = sums / len(task.held_out)
-    scores = sides[1].temporal @ sides[0].temporal.T
-    alone = torch.zeros(length, dtype=torch.float64)
+            right_and_near += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
+    word_accuracy, in_place = right_and_near / len(task.held_out)
+    temporal_scores = decoder.temporal @ encoder.temporal.T  # (target, source)
+    near_by_time = torch.zeros(length, dtype=torch.float64)
     for batch in evaluation_batches(task.held_out, 256):
-        attention = scores.softmax(-1).expand(len(batch), -1, -1)
-        alone += near_place(attention, expected_places(task, batch)).sum(0)[:length]
-    return {
-        "word_accuracy": accuracy,
+        attention = temporal_scores.softmax(-1).expand(len(batch), -1, -1)
+        near_by_time += near_place(attention, expected_places(task, batch)).sum(0)[:length]
+    by_position = {
+        "word_accuracy": word_accuracy,
         "in_place": in_place,
-        "temporal_in_place": alone / len(task.held_out),
-        "temporal": sides[0].temporal.cpu(),
+        "temporal_in_place": near_by_time / len(task.held_out),
     }
+    return by_position, encoder.temporal.cpu()
 
 
 def near_place(attention: Attention, places: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target"]:
@@ -235,6 +251,7 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
 
 # One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
 # finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
+MOVED = ("expected", "largest", "centre", "followed", "similarity")
 OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
 States = tuple[Tensor, Tensor]  # encoder's, decoder's
 Shift = Callable[[Batch, int], States]
@@ -312,6 +329,47 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
     }
 
 
+@dataclass
+class _Displacements:
+    """Sums over rows of attention, of one way to set the clocks apart.
+
+    Attributes:
+        products: expected · expected, expected · largest, expected · centre, over all offsets.
+        sums: by offset, the numbers of `MOVED` and of rows.
+    """
+
+    products: Float[Tensor, " 3"] = field(default_factory=lambda: torch.zeros(3, dtype=torch.float64))
+    sums: dict[int, Float[Tensor, " 6"]] = field(
+        default_factory=lambda: {offset: torch.zeros(6, dtype=torch.float64) for offset in OFFSETS}
+    )
+
+    def update(
+        self, before: Attention, after: Attention, *, offset: int, expected: Tensor, keep: Tensor
+    ) -> None:
+        """Add the rows to `keep`, whose largest weight is `expected` to move so far."""
+        place_before, place_after = before.argmax(-1), after.argmax(-1)
+        largest = (place_after - place_before)[keep].double()
+        centre = (_centre(after) - _centre(before))[keep].double()
+        followed = (place_after == place_before + expected)[keep].double()
+        similarity = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
+        wanted = expected[keep].double()
+        rows = (wanted, largest, centre, followed, similarity, torch.ones_like(followed))
+        self.sums[offset] += torch.stack([row.sum() for row in rows]).cpu()
+        self.products += torch.stack([(wanted * moved).sum() for moved in (wanted, largest, centre)]).cpu()
+
+    def result(self) -> dict[str, object]:
+        by_offset = []
+        for offset, (*totals, rows) in self.sums.items():
+            means = {name: _ratio(total, rows) for name, total in zip(MOVED, totals, strict=True)}
+            by_offset.append({"offset": offset, "rows": int(rows), **means})
+        square, of_largest, of_centre = self.products
+        return {
+            "slope": _ratio(of_largest, square),
+            "centre_slope": _ratio(of_centre, square),
+            "by_offset": by_offset,
+        }
+
+
 def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> dict[str, dict]:
     """Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from
     step s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the
@@ -319,37 +377,16 @@ def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> di
     """
     result = {}
     for name, (ahead, states_of) in conditions(model, fitted).items():
-        sums = {k: torch.zeros(6, dtype=torch.float64) for k in OFFSETS}
-        products = torch.zeros(3, dtype=torch.float64)  # expected², expected · largest, expected · centre
+        displacements = _Displacements()
         with torch.inference_mode():
             for batch in evaluation_batches(corpus, 256):
                 batch = batch.to(model.readout.weight.device)
                 before = model(batch).attention
-                for k in OFFSETS:
-                    after = model.attend(batch, *states_of(batch, k)).attention
-                    expected, keep = expectation(before, batch, k, ahead)
-                    moved = (after.argmax(-1) - before.argmax(-1))[keep].double()
-                    centre = (_centre(after) - _centre(before))[keep].double()
-                    hit = (after.argmax(-1) == before.argmax(-1) + expected)[keep].double()
-                    similar = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
-                    wanted = expected[keep].double()
-                    rows = (wanted, moved, centre, hit, similar, torch.ones_like(hit))
-                    sums[k] += torch.stack([row.sum() for row in rows]).cpu()
-                    products += torch.stack([(wanted * x).sum() for x in (wanted, moved, centre)]).cpu()
-        result[name] = {
-            "slope": _ratio(products[1], products[0]),
-            "centre_slope": _ratio(products[2], products[0]),
-            "by_offset": [
-                {"offset": k, "rows": int(n)}
-                | {
-                    kind: _ratio(value, n)
-                    for kind, value in zip(
-                        ("expected", "largest", "centre", "followed", "similarity"), row, strict=True
-                    )
-                }
-                for k, (*row, n) in sums.items()
-            ],
-        }
+                for offset in OFFSETS:
+                    after = model.attend(batch, *states_of(batch, offset)).attention
+                    expected, keep = expectation(before, batch, offset, ahead)
+                    displacements.update(before, after, offset=offset, expected=expected, keep=keep)
+        result[name] = displacements.result()
     return result
 
 
@@ -389,14 +426,13 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
     """``courses``: μ_t and states without words in the plane of μ's two main directions."""
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
-    curves = {kind: wordless_states(trained, fitted, kind) for kind in INPUTS}
-    wordless = {
-        side: {
-            kind: compared(curve[i].cpu(), own.temporal.cpu(), own.position_counts.cpu())
-            for kind, curve in curves.items()
-        }
-        for i, (side, own) in enumerate(_by_side(fitted).items())
-    }
+    curves = {name: wordless_states(trained, fitted, name) for name in INPUTS}
+    wordless, courses = {}, {}
+    for place, (side, components) in enumerate(_by_side(fitted).items()):
+        of_side = {name: both_sides[place].cpu() for name, both_sides in curves.items()}
+        temporal, counts = components.temporal.cpu(), components.position_counts.cpu()
+        wordless[side] = {name: compared(curve, temporal, counts) for name, curve in of_side.items()}
+        courses[side] = _in_plane({"temporal": temporal, **of_side}, temporal, counts)
     return rounded(
         {
             "quality": trained.history["held_out"],
@@ -406,7 +442,7 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
             "offsets": measure_offsets(trained.model, fitted, corpus),
             "longer": measure_longer(trained, fitted),
             **_variances(trained, fitted, corpus),
-            "courses": {s: _courses(i, own, curves) for i, (s, own) in enumerate(_by_side(fitted).items())},
+            "courses": courses,
         },
         decimals=6,
     )
@@ -416,11 +452,13 @@ def _by_side(fitted: Fitted) -> dict:
     return {"encoder": fitted.encoder, "decoder": fitted.decoder}
 
 
-def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
-    axes, centre = plane(own.temporal.cpu(), own.position_counts.cpu())
-    seen = (own.position_counts > 0).cpu()
-    courses = {"temporal": own.temporal} | {kind: curve[i] for kind, curve in curves.items()}
-    return {key: ((course.cpu().double() - centre) @ axes)[seen].tolist() for key, course in courses.items()}
+def _in_plane(courses: dict[str, Curve], temporal: Curve, counts: Counts) -> dict[str, list]:
+    """Return both coordinates of each course at every position that there is."""
+    directions, centre = plane(temporal, counts)
+    return {
+        name: ((course.double() - centre) @ directions)[counts > 0].tolist()
+        for name, course in courses.items()
+    }
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
@@ -452,29 +490,51 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
 
 def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
     """The attention with the temporal components replaced by something else, against the model's own."""
-    means = [own.temporal for own in _by_side(fitted).values()]
-    weights = [own.position_counts.double() / own.position_counts.sum() for own in _by_side(fitted).values()]
-    constant = [(w @ mean).expand_as(mean) for w, mean in zip(weights, means, strict=True)]
-    courses = {"temporal": means, **curves, "constant": constant}
+    temporal = [components.temporal for components in _by_side(fitted).values()]
+    constant = []
+    for components in _by_side(fitted).values():
+        weight = components.position_counts.double() / components.position_counts.sum()
+        constant.append((weight @ components.temporal).expand_as(components.temporal))
+    courses = {"temporal": temporal, **curves, "constant": constant}
     sums: dict[tuple[str, str], Tensor] = {}
     for batch, full in _traces(trained, corpus):
         states = [full.encoder_states, full.decoder_states]
-        for made, course in courses.items():
-            there = [c[: h.shape[1]].to(h) for c, h in zip(course, states, strict=True)]
-            moved = [h + new - m[: h.shape[1]].to(h) for h, new, m in zip(states, there, means, strict=True)]
-            ways = {"alone": [new.expand_as(h) for new, h in zip(there, states, strict=True)]}
-            if made != "temporal":
-                ways |= {"both": moved, "encoder": [moved[0], states[1]], "decoder": [states[0], moved[1]]}
-            for way, (encoder, decoder) in ways.items():
+        for name, course in courses.items():
+            for way, (encoder, decoder) in _replaced(states, course, temporal).items():
+                if name == "temporal" and way != "alone":  # the network's own states
+                    continue
                 with torch.no_grad():
                     rebuilt = trained.model.attend(batch, encoder, decoder)
-                agreed = _agreement(rebuilt, full)
-                sums[made, way] = sums.get((made, way), torch.zeros(4, dtype=torch.float64)) + agreed
-    found: dict[str, dict] = {}
-    for (made, way), (*values, rows) in sums.items():
-        names = ("similarity", "argmax_agreement", "accuracy")
-        found.setdefault(made, {})[way] = {n: float(v / rows) for n, v in zip(names, values, strict=True)}
-    return found
+                total = sums.get((name, way), torch.zeros(4, dtype=torch.float64))
+                sums[name, way] = total + _agreement(rebuilt, full)
+    outcome: dict[str, dict] = {}
+    for (name, way), (*totals, rows) in sums.items():
+        quantities = ("similarity", "argmax_agreement", "accuracy")
+        means = {quantity: float(total / rows) for quantity, total in zip(quantities, totals, strict=True)}
+        outcome.setdefault(name, {})[way] = means
+    return outcome
+
+
+def _replaced(
+    states: list[Tensor], course: Sequence[Curve], temporal: list[Curve]
+) -> dict[str, list[Tensor]]:
+    """Return states of both sides with their temporal components replaced by a course, by way.
+
+    ``alone`` is the course without input components and residuals; the others keep these, and replace the
+    temporal components on both sides or on one.
+    """
+    alone, replaced = [], []
+    for own_states, of_side, own in zip(states, course, temporal, strict=True):
+        length = own_states.shape[1]
+        replacement = of_side[:length].to(own_states)  # (length, width)
+        alone.append(replacement.expand_as(own_states))
+        replaced.append(own_states + replacement - own[:length].to(own_states))
+    return {
+        "alone": alone,
+        "both": replaced,
+        "encoder": [replaced[0], states[1]],
+        "decoder": [states[0], replaced[1]],
+    }
 
 
 def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
@@ -486,24 +546,27 @@ def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
+    rows_of_side: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {side: [] for side in SIDES}
+    for _, trace in _traces(trained, corpus):
+        decoder, encoder = fitted.split(trace)
+        read = {"encoder": (encoder, trace.source_tokens), "decoder": (decoder, trace.target_tokens)}
+        for side, (parts, tokens) in read.items():
+            places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+            keep = parts.mask
+            valid_parts = parts.stack()[:, keep].double().cpu()  # (3, rows, width)
+            rows_of_side[side].append((valid_parts, places[keep].cpu(), tokens[keep].cpu()))
+
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}
-    found: dict[str, list] = {side: [] for side in SIDES}
-    for _, trace in _traces(trained, corpus):
-        for side, parts, tokens in zip(
-            reversed(SIDES), fitted.split(trace), (trace.target_tokens, trace.source_tokens), strict=True
-        ):
-            place = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-            keep = parts.mask
-            found[side].append((parts.stack()[:, keep].double().cpu(), place[keep].cpu(), tokens[keep].cpu()))
-    for side, batches in found.items():
-        parts = torch.cat([batch[0] for batch in batches], dim=1)  # (3, rows, width)
-        places, tokens = (torch.cat([batch[i] for batch in batches]) for i in (1, 2))
+    for side, batches in rows_of_side.items():
+        parts_of_batches, places_of_batches, tokens_of_batches = zip(*batches, strict=True)
+        parts = torch.cat(parts_of_batches, dim=1)  # (3, rows, width)
+        places, tokens = torch.cat(places_of_batches), torch.cat(tokens_of_batches)  # (rows,)
         centred = parts - parts.mean(1, keepdim=True)
-        total = centred.sum(0)
-        products = (centred * total).sum((1, 2))
+        products = (centred * centred.sum(0)).sum((1, 2))
         shares[side] = dict(zip(STATE_PARTS, (products / products.sum()).tolist(), strict=True))
-        states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
+        states = parts.sum(0)  # (rows, width)
+        words = tokens >= 3  # ids below are padding and the two marks
         temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
     return {"state_share": shares, "temporal_variance": temporal}
 
@@ -516,11 +579,6 @@ def _between(states: Tensor, places: Tensor) -> float | None:
     between = (means.square().sum(1) / counts.clamp(min=1)).sum()
     total = own.square().sum()
     return float(between / total) if float(total) else None
-
-
-MOVED = ("expected", "largest", "centre", "followed", "similarity")
-FOLLOWED = ("word_accuracy", "in_place", "temporal_in_place", "speed")  # by position
-LONGER = ("length", "word_accuracy", "in_place", "leaves")
 
 
 class Config(FilesConfig):
@@ -563,62 +621,263 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
     return name | {"positions": code, "kind": label}
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    found = by_spec(measurements(config), store)
-    points = [(name_of(spec), own["temporal_formation"]) for spec, own in found.items()]
-    groups = grouped(points, "task", "kind")
-    tables = {
-        "models": [name | _coordinates(m) for name, m in points],
-        "positions": [row for named, group in groups.items() for row in _positions(*named, group)],
-        "courses": [
-            {"task": name["task"], "kind": name["kind"]}
-            | {"side": side, "course": course, "position": t, "first": x, "second": y}
-            for name, m in points
-            if name["seed"] == 0 and name["kind"] in ("AED", "AO")
-            for side, found in m["courses"].items()
-            for course, places in found.items()
-            for t, (x, y) in enumerate(places)
-        ],
-    }
-    return summarised(groups, _summary), tables
+NAMES = NETWORK | {
+    "positions": Column("position code of AO; recurrent for AED"),
+    "kind": Column(
+        "architecture, with the cell unless it is a GRU and the position code unless it is sinusoidal"
+    ),
+}
+ACCURACY = {"token_accuracy": share("next words of held-out samples that are predicted correctly")}
+ATTENTION = {
+    "in_place": share("attention within one position of the word that is translated"),
+    "input_share": Column("covariance of the input term with the score, over the score's variance"),
+    "residual_share": Column("the same of the five terms with a residual"),
+    "temporal_share": Column("the same of the temporal term"),
+}
+COURSES = {
+    "temporal": "the temporal components themselves",
+    "null": "states on zeros as inputs",
+    "average": "states on the mean embedding",
+    "average_by_position": "states on the mean embedding of each position",
+    "constant": "the mean of the temporal components at every position",
+}
+R2 = Column("variance of temporal components that states without words explain", high=1)
+R2_CENTRED = replace(R2, meaning=f"{R2.meaning}, both without their means")
+COSINE = Column(
+    "cosine of temporal components and states without words, both without their means", low=-1, high=1
+)
+AGREEMENT_OF_COURSES = {"r2": R2, "r2_centred": R2_CENTRED, "cosine": COSINE}
+REBUILT = share("similarity with the network's attention of that with other temporal components")
+SHIFTS = {
+    "both": "both clocks",
+    "decoder": "the decoder's clock",
+    "decoder_before_mark": "the decoder's clock, before it reads the begin mark",
+    "decoder_null": "the decoder's clock, by zeros as inputs",
+    "decoder_words": "the decoder's clock, by words of the sentence as inputs",
+    "encoder": "the encoder's clock",
+    "encoder_handed_on": "the encoder's clock; the decoder starts from its last state",
+    "encoder_null": "the encoder's clock, by zeros as inputs",
+    "encoder_words": "the encoder's clock, by words of the sentence as inputs",
+}
+SLOPE = Column("slope of the displacement of the largest weight on the one expected; 1 follows the clocks")
+NETWORKS = {
+    **ACCURACY,
+    **ATTENTION,
+    **{
+        f"{side}_{name}": replace(column, meaning=f"{column.meaning}; {side}, on the mean embedding")
+        for side in SIDES
+        for name, column in (("r2_centred", R2_CENTRED), ("cosine", COSINE))
+    },
+    "rebuilt_average": replace(REBUILT, meaning=f"{REBUILT.meaning}: {COURSES['average']}"),
+    "rebuilt_constant": replace(REBUILT, meaning=f"{REBUILT.meaning}: {COURSES['constant']}"),
+    **{
+        f"slope_{shift}": replace(SLOPE, meaning=f"{SLOPE.meaning}; ahead is {ahead}")
+        for shift, ahead in SHIFTS.items()
+    },
+    "longest": Column("length of the longest sentences", "words", low=0),
+    "word_accuracy_at_longest": share("words of the longest sentences that are predicted correctly"),
+}
+STATES = {
+    **{f"attention.{name}": column for name, column in ATTENTION.items()},
+    **{
+        f"state_share.{side}.{part}": Column(
+            f"covariance of the {part} part with {side} states, over their variance"
+        )
+        for side in SIDES
+        for part in STATE_PARTS
+    },
+    **{
+        f"temporal_variance.{side}.{places}": Column(
+            f"variance between positions over the whole variance of {side} states{which}"
+        )
+        for side in SIDES
+        for places, which in (("all", ""), ("words", " of words, without marks"))
+    },
+}
+WORDLESS = {
+    "side": Column("encoder or decoder"),
+    "course": Column("states that are formed without words", categories=COURSES),
+}
+WAYS = {
+    "alone": "temporal components alone, replaced on both sides",
+    "both": "whole states, temporal components replaced on both sides",
+    "encoder": "whole states, temporal components replaced in the encoder",
+    "decoder": "whole states, temporal components replaced in the decoder",
+}
+REPLACED = {
+    "course": Column("what temporal components are replaced by", categories=COURSES),
+    "way": Column("states that attention is rebuilt from", categories=WAYS),
+}
+REBUILT_ATTENTION = {
+    "similarity": share("1 minus the total variation from the network's own attention"),
+    "argmax_agreement": share("rows whose largest weight is where the network has it"),
+    "accuracy": share("next words that are predicted correctly from this attention"),
+}
+SHIFT = {"shift": Column("clock that is ahead of the other", categories=SHIFTS)}
+SLOPES = {"slope": SLOPE, "centre_slope": replace(SLOPE, meaning="the same slope of the centre of mass")}
+OFFSET = SHIFT | {"offset": Column("by how much it is ahead", "positions")}
+DISPLACEMENT = {
+    "expected": Column(
+        "displacement of the largest weight, were attention to follow the clocks", "positions"
+    ),
+    "largest": Column("displacement of the largest weight", "positions"),
+    "centre": Column("displacement of the centre of mass", "positions"),
+    "followed": share("rows whose largest weight is where it is expected"),
+    "similarity": share("1 minus the total variation from the attention with equal clocks"),
+}
+FACTOR = {"factor": Column("length of the sentences, over the longest length trained on")}
+LENGTH = {
+    "length": Column("words of a sentence", "words"),
+    "word_accuracy": share("words that are predicted correctly"),
+    "in_place": share("attention within one position of the word that is translated"),
+    "leaves": Column("first target position with less than half of the attention in place", "positions"),
+}
+POSITION = {
+    "trained_up_to": Column("longest length trained on", "words"),
+    "position": Column("target position in sentences of the longest length, from 0"),
+}
+ALONG = {
+    "word_accuracy": share("words at the position that are predicted correctly"),
+    "in_place": LENGTH["in_place"],
+    "temporal_in_place": share("the same of attention from temporal components alone"),
+    "speed": Column("step of the encoder's temporal components, over its mean in short sentences"),
+}
+COURSE = {
+    "side": WORDLESS["side"],
+    "course": WORDLESS["course"],
+    "position": Column("position, from 0"),
+    "first": Column("coordinate on the first of the two main directions of temporal components"),
+    "second": Column("coordinate on the second"),
+}
 
 
-def _summary(m: dict) -> dict:
-    longer = m["longer"] or {"lengths": []}
-    lengths = {f"times_{own['factor']:g}".replace(".", "_"): picked(own, LONGER) for own in longer["lengths"]}
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    def table_of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        asked = measurements(config)
+        return frame(asked, store, records=records, columns=columns, names=NAMES, columns_of=name_of, row=row)
+
+    models = table_of(_network, NETWORKS, "a trained network")
+    states = table_of(_states, STATES, "a trained network")
+    wordless = table_of(_wordless, WORDLESS | AGREEMENT_OF_COURSES, "states without words of a network")
+    rebuilt = table_of(_rebuilt_attention, REPLACED | REBUILT_ATTENTION, "a network's attention, rebuilt")
+    slopes = table_of(_slopes, SHIFT | SLOPES, "a shift of a network's clocks")
+    displacements = table_of(_displacements, OFFSET | DISPLACEMENT, "a shift of a network's clocks")
+    lengths = table_of(_lengths, FACTOR | LENGTH, "a length of a network's sentences")
+    beyond = table_of(_beyond_training, AGREEMENT_OF_COURSES, "a trained network")
+    positions = table_of(_positions, POSITION | ALONG, "a position of a network's sentences")
+    courses = table_of(_places, COURSE, "a position of a course")
+
+    along = summarise(positions, [*BY_KIND, *POSITION], ALONG)
+    whole = models.frame["longest"].astype("Int64")  # whole numbers, which some networks lack
     return {
-        "token_accuracy": m["quality"]["token_accuracy"],
-        **picked(m, ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")),
-        "offsets": {
-            name: picked(found, ("slope", "centre_slope"))
-            | {f"by_{record['offset']}": picked(record, MOVED) for record in found["by_offset"]}
-            for name, found in m["offsets"].items()
-        },
-        "longer": lengths,
-        "beyond": longer.get("average_input") or {},
+        "models": models.assign({"longest": NETWORKS["longest"]}, longest=whole),
+        "positions": wide(along, ALONG, row="a position").select(*BY_KIND, *POSITION, *_with_ends(ALONG)),
+        "courses": courses.query("seed == 0 and kind in ('AED', 'AO')").select(*BY_KIND, *COURSE),
+        "states": states,
+        "wordless": wordless,
+        "rebuilt": rebuilt,
+        "slopes": slopes,
+        "lengths": lengths,
+        "beyond": beyond,
+        "models_by_kind": summarise(models, BY_KIND, ACCURACY),
+        "states_by_kind": summarise(states, BY_KIND, STATES),
+        "wordless_by_kind": summarise(wordless, [*BY_KIND, *WORDLESS], AGREEMENT_OF_COURSES),
+        "rebuilt_by_kind": summarise(rebuilt, [*BY_KIND, *REPLACED], REBUILT_ATTENTION),
+        "slopes_by_kind": summarise(slopes, [*BY_KIND, *SHIFT], SLOPES),
+        "displacements_by_kind": summarise(displacements, [*BY_KIND, *OFFSET], DISPLACEMENT),
+        "lengths_by_kind": summarise(lengths, [*BY_KIND, *FACTOR], LENGTH),
+        "beyond_by_kind": summarise(beyond, BY_KIND, AGREEMENT_OF_COURSES),
     }
 
 
-def _coordinates(m: dict) -> dict[str, float | None]:
-    average = {side: m["wordless"][side]["average"] for side in ("encoder", "decoder")}
-    longest = (m["longer"] or {"lengths": []})["lengths"][-1:] or [{}]
-    return {
-        "token_accuracy": m["quality"]["token_accuracy"],
-        **m["attention"],
-        **{f"{side}_{k}": found[k] for side, found in average.items() for k in ("r2_centred", "cosine")},
-        "rebuilt_average": m["rebuilt"]["average"]["both"]["similarity"],
-        "rebuilt_constant": m["rebuilt"]["constant"]["both"]["similarity"],
-        **{f"slope_{name}": found["slope"] for name, found in m["offsets"].items()},
-        "longest": longest[0].get("length"),
-        "word_accuracy_at_longest": longest[0].get("word_accuracy"),
-    }
+def _with_ends(columns: Columns) -> list[str]:
+    """Return the names of quantities and of the ends of their intervals."""
+    return [f"{name}{end}" for name in columns for end in ("", "_low", "_high")]
 
 
-def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
-    """A row a position of the longest sentences, with intervals over the models of a kind."""
-    longer = [(name, m["longer"]) for name, m in group]
-    if not (first := longer[0][1]):
+def _network(m: dict) -> dict[str, float | None]:
+    average = {side: m["wordless"][side]["average"] for side in SIDES}
+    numbers = m["quality"] | m["attention"]
+    for side, name in product(SIDES, ("r2_centred", "cosine")):
+        numbers[f"{side}_{name}"] = average[side][name]
+    for course in ("average", "constant"):
+        numbers[f"rebuilt_{course}"] = m["rebuilt"][course]["both"]["similarity"]
+    for shift, shifted in m["offsets"].items():
+        numbers[f"slope_{shift}"] = shifted["slope"]
+    if lengths := _lengths(m):
+        numbers["longest"] = lengths[-1]["length"]
+        numbers["word_accuracy_at_longest"] = lengths[-1]["word_accuracy"]
+    return numbers
+
+
+def _states(m: dict) -> dict:
+    return {name: m[name] for name in ("attention", "state_share", "temporal_variance")}
+
+
+def _wordless(m: dict) -> list[dict]:
+    return rows_of(m["wordless"], "side", "course")
+
+
+def _rebuilt_attention(m: dict) -> list[dict]:
+    return rows_of(m["rebuilt"], "course", "way")
+
+
+def _slopes(m: dict) -> list[dict]:
+    return rows_of(m["offsets"], "shift")
+
+
+def _displacements(m: dict) -> list[dict]:
+    return [
+        {"shift": shift, **displacement}
+        for shift, shifted in m["offsets"].items()
+        for displacement in shifted["by_offset"]
+    ]
+
+
+def _lengths(m: dict) -> list[dict]:
+    """Return no row where the lengths of a task's sentences are fixed."""
+    return m["longer"]["lengths"] if m["longer"] else []
+
+
+def _positions(m: dict) -> list[dict]:
+    longer = m["longer"]
+    if not longer:
         return []
-    found = each_over_seeds(longer, lambda m: {at["position"]: picked(at, FOLLOWED) for at in m["positions"]})
-    here = {"task": task_name, "kind": label, "trained_up_to": first["trained_up_to"]}
-    return [here | {"position": place} | all_wide(own) for place, own in found.items()]
+    return [{"trained_up_to": longer["trained_up_to"], **position} for position in longer["positions"]]
+
+
+def _beyond_training(m: dict) -> list[dict]:
+    """Return how states on average input agree with the temporal components past the longest length."""
+    longer = m["longer"]
+    if not longer or not longer["average_input"]:
+        return []
+    return [longer["average_input"]]
+
+
+def _places(m: dict) -> list[dict]:
+    return [
+        {"side": side, "course": course, "position": position, "first": first, "second": second}
+        for side, courses in m["courses"].items()
+        for course, places in courses.items()
+        for position, (first, second) in enumerate(places)
+    ]
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    kind = "{task}.{kind}."
+    kinds = tables["models_by_kind"].records()
+    empty = {kind.format(**row) + name: {} for row in kinds for name in ("longer", "beyond")}
+    lengths = tables["lengths_by_kind"]
+    factor = lengths.frame["factor"].map("{:g}".format).replace(r"\.", "_", regex=True)
+    by_factor = lengths.with_rows(lengths.frame.assign(factor=factor))
+    return view(
+        empty,
+        keyed(tables["models_by_kind"], kind + "{quantity}"),
+        keyed(tables["states_by_kind"], kind + "{quantity}"),
+        keyed(tables["wordless_by_kind"], kind + "wordless.{side}.{course}.{quantity}"),
+        keyed(tables["rebuilt_by_kind"], kind + "rebuilt.{course}.{way}.{quantity}"),
+        keyed(tables["slopes_by_kind"], kind + "offsets.{shift}.{quantity}"),
+        keyed(tables["displacements_by_kind"], kind + "offsets.{shift}.by_{offset}.{quantity}"),
+        keyed(by_factor, kind + "longer.times_{factor}.{quantity}"),
+        keyed(tables["beyond_by_kind"], kind + "beyond.{quantity}"),
+    )

@@ -17,18 +17,19 @@ from attnlib.files import write_text_atomic
 from companion.book.numbers import written
 from companion.book.project import current_project
 from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
+from companion.claims.presupposed import holds
 from companion.results import registry
 from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
 from companion.runs.answer import ARCHIVE
 from companion.runs.store import Store
-from notebooks.attend.temporal_share.experiment import PROFILES, family, terms_of
+from notebooks.attend.temporal_share.experiment import PROFILES, terms_of
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.readings import readings
 from notebooks.shared.style import ARROW, HALO
-from notebooks.shared.suite import DIAL
+from notebooks.shared.suite import DIAL, family, outcomes
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {
@@ -127,32 +128,36 @@ def _scatter(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
 
 
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
-READ = ["temporal_split", "input_split", "temporal_moves", "input_moves"]  # in the scatter beside own terms
+EFFECTS = ["temporal_moves", "input_moves"]
+READ = ["temporal_split", "input_split", *EFFECTS]  # in the scatter beside own terms
 STEPS = 36  # weights in so many steps, a letter each: the matrices of all networks have to fit into the page
 LETTERS = (digits + ascii_letters)[: STEPS + 1]
 DECAY = registry.load("regularisation")  # the experiment whose networks have weight decay
 
 
 def dial(result: Result) -> tuple[dict, pd.DataFrame]:
-    """Points with their matrices, of committed results and the archive behind them alone."""
+    """Return points with their matrices, and a table of means, from committed results and the archive alone.
+
+    Args:
+        result: of the paper profile; any other one has no archive behind it, and nothing is returned.
+    """
     if result.profile != "paper":
         return {}, pd.DataFrame()
-    learned = {(row["task"], row["kind"], row["seed"]): row["learned"] for row in result.tables["points"]}
-    effects = {(row["task"], row["kind"], row["seed"]): row for row in result.tables["points"]}
-    rows, kinds = [], {}
-    for name, level, found in _networks():
-        outcomes, average = DECAY.outcomes(found), found["cell"]["average"]
-        row = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
-        # Whether a translator counts was asked of those without decay.
-        counts = outcomes["accuracy"] >= DECAY.LEARNED or (not level and learned[tuple(row.values())])
-        row |= {"decay": level, "learned": counts, **picked(outcomes, MEANS)}
-        split = readings(found["covariance_share"])
-        row |= {"temporal_split": split["temporal_split"], "input_split": split["input_split"]}
-        moved = {} if level else effects.get((row["task"], row["kind"], row["seed"]), {})
-        row |= {"temporal_moves": moved.get("temporal_moves"), "input_moves": moved.get("input_moves")}
-        rows.append(row | {"across": len(average[0]), "average": _letters(average)})
-        if not level:
-            kinds.setdefault((row["task"], row["kind"]), []).append(found)
+    committed = {(row["task"], row["kind"], row["seed"]): row for row in result.tables["points"]}
+    rows: list[dict] = []
+    without_decay: dict[tuple[str, str], list[dict]] = {}
+    for name, decay, terms in _networks():
+        task, kind_of_network = name["task"], kind(name)
+        # With weight decay no parts were exchanged, and nobody asked whether translators count.
+        known = {} if decay else committed[task, kind_of_network, name["seed"]]
+        rows.append(
+            {"task": task, "kind": kind_of_network, "seed": name["seed"], "decay": decay}
+            | _readings_of(terms)
+            | {"learned": _has_learned(terms, known)}
+            | {effect: known.get(effect) for effect in EFFECTS}
+        )
+        if not decay:
+            without_decay.setdefault((task, kind_of_network), []).append(terms)
     points = pd.DataFrame(rows)
     points[READ] = points[READ].astype(float)
     # The other readings are in the table of all numbers: with them this one would not fit the page.
@@ -161,9 +166,28 @@ def dial(result: Result) -> tuple[dict, pd.DataFrame]:
     return {
         "points": _plain(points.round(dict.fromkeys([*MEANS, *READ], 2))),
         "letters": LETTERS,
-        "kinds": [_kind(*each) for each in kinds.items()],
+        "kinds": [_kind(names, of_kind) for names, of_kind in without_decay.items()],
         "tasks": {task: [task_name(task), family(task)] for task in points["task"].unique()},
     }, table.rename_axis(["task", "network", "weight decay"])
+
+
+def _has_learned(terms: dict, known: dict) -> bool:
+    """Return True if a network gets its words right, or is known as a translator that counts."""
+    if holds("learned", token_accuracy=terms["quality"]["token_accuracy"]):
+        return True
+    return bool(known.get("learned"))
+
+
+def _readings_of(terms: dict) -> dict[str, object]:
+    """Return what a point shows of one network: numbers, and its average matrix in letters."""
+    split = readings(terms["covariance_share"])
+    average = terms["cell"]["average"]
+    return picked(outcomes(terms), MEANS) | {
+        "temporal_split": split["temporal_split"],
+        "input_split": split["input_split"],
+        "across": len(average[0]),
+        "average": _letters(average),
+    }
 
 
 def _plain(points: pd.DataFrame) -> dict[str, list]:
@@ -172,26 +196,33 @@ def _plain(points: pd.DataFrame) -> dict[str, list]:
 
 
 def _networks() -> Iterator[tuple[dict, float, dict]]:
-    """Every network of the page, then those with weight decay: its name, the level, and what was measured."""
-    store, own = Store(ARCHIVE, archive=ARCHIVE, trains=False), DECAY.PROFILES["paper"]
-    asked = [(0, each) for each in terms_of(PROFILES["paper"])]
-    for spec, columns in DECAY.axis(own).items():
-        if level := columns["weight_decay"]:
-            terms = measurements_of([spec], measure_alignment_terms, fit_samples=own.fit_samples)
-            asked += [(level, each) for each in terms]
-    return ((name, level, found) for level, each in asked for name, found in answers([each], store))
+    """Yield every network of the page, then those with weight decay: name, level, and its nine terms."""
+    store = Store(ARCHIVE, archive=ARCHIVE, trains=False)
+    config = DECAY.PROFILES["paper"]
+    for name, terms in answers(terms_of(PROFILES["paper"]), store):
+        yield name, 0, terms
+    for spec, columns in DECAY.axis(config).items():
+        level = columns["weight_decay"]
+        if level:
+            asked = measurements_of([spec], measure_alignment_terms, fit_samples=config.fit_samples)
+            for name, terms in answers(asked, store):
+                yield name, level, terms
 
 
-def _kind(names: tuple[str, str], found: list[dict]) -> dict:
-    sample = found[0]["cell"]["examples"][0]
-    shares = pd.DataFrame([each["covariance_share"] for each in found]).mean()
+def _kind(names: tuple[str, str], networks: list[dict]) -> dict:
+    """Return one sample and the mean shares of the nine terms of a kind of network, by their measurements."""
+    task, kind_of_network = names
+    sample = networks[0]["cell"]["examples"][0]
+    shares = pd.DataFrame([terms["covariance_share"] for terms in networks]).mean()
     return {
-        "task": names[0],
-        "kind": names[1],
+        "task": task,
+        "kind": kind_of_network,
         "sample": _letters(sample["attention"]),
         "rows": sample["predicted"],
         "columns": sample["source"],
-        "shares": [[round(shares[f"{d}_{e}"], 4) for e in STATE_PARTS] for d in STATE_PARTS],
+        "shares": [
+            [round(shares[f"{decoder}_{encoder}"], 4) for encoder in STATE_PARTS] for decoder in STATE_PARTS
+        ],
     }
 
 

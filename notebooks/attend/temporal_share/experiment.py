@@ -1,39 +1,105 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
-from operator import itemgetter
+from collections.abc import Iterable
 
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.config import Cell
 from companion.results.config import Positive, Task
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, joined, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, share
 from companion.runs.store import Store
 from companion.runs.suite import task_name_of
-from notebooks.shared.intervals import correlated, grouped, kind, last_minus_first
-from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import measure_alignment_terms
-from notebooks.shared.plan import picked
-from notebooks.shared.readings import effects_of_exchange, exchange_measurements, readings
+from notebooks.shared.readings import EFFECTS, READINGS, effects_of_exchange, exchange_measurements, readings
 from notebooks.shared.suite import (
+    BY_KIND,
     CELL_TASKS,
     DIAL,
+    OUTCOMES,
     PAPER_TASKS,
+    SUITE,
     SuiteConfig,
     family,
     model_specs,
     model_specs_and_cells,
+    on_dial,
     outcomes,
+    suite_frame,
+    with_family,
 )
-from notebooks.shared.summaries import summarised
-from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
+from notebooks.shared.summaries import Bootstrap, correlations, end_differences, summarise
+from notebooks.shared.translators import (
+    LEARNED,
+    translator_measurements,
+    translators_that_count,
+    with_learned,
+)
 
-COORDINATES = ("typicality", *QUANTITIES, "uniform", "residual_share", "token_accuracy", "coverage")
-# How far attention moves when a part is exchanged: in the queries, in the keys, and the mean of both.
-EFFECTS = tuple(f"{side}{part}_moves" for side in ("", "query_", "keys_") for part in STATE_PARTS)
+QUANTITIES = {  # what the paper's statement is about: shares, and what one kind of component rebuilds
+    "temporal_share": Column("covariance share of the product of temporal parts, μ·μ"),
+    "input_share": Column("covariance share of the product of input parts, χ·χ"),
+    "temporal_only": share("1 minus the total variation from attention of the term μ·μ alone"),
+    "input_only": share("1 minus the total variation from attention of the term χ·χ alone"),
+}
+COORDINATES = {
+    "typicality": OUTCOMES["typicality"],
+    **QUANTITIES,
+    "uniform": share("1 minus the total variation from uniform attention"),
+    "residual_share": Column("covariance share of the five terms with a residual"),
+    "token_accuracy": OUTCOMES["token_accuracy"],
+    "coverage": OUTCOMES["coverage"],
+}
+QUERY_MINUS_KEYS = {
+    "temporal_query_minus_keys": Column("share of temporal parts of queries minus that of keys")
+}
+SIDES = ("", "query_", "keys_")
+MOVES = {  # how far attention moves when a part is exchanged: on both sides, in the queries, in the keys
+    f"{side}{part}_moves": EFFECTS[f"{side}{part}"] for side in SIDES for part in STATE_PARTS
+}
+POINT = COORDINATES | READINGS | QUERY_MINUS_KEYS | MOVES
+
 SPLIT = tuple(f"{part}_split" for part in STATE_PARTS)
-# What is compared with typicality beside own terms, and what along the dial.
-FURTHER = (*SPLIT, "temporal_any", "input_any", "input_delta_own", "temporal_input_delta", *EFFECTS[:3])
-SIDES = tuple(f"{side}_{part}" for side in ("query", "keys") for part in STATE_PARTS)
-ALONG_DIAL = (*FURTHER, *SIDES, "temporal_query_minus_keys")
+# What is compared with typicality in addition to a part's own term, and what along the dial.
+FURTHER = (
+    *SPLIT,
+    "temporal_any",
+    "input_any",
+    "input_delta_own",
+    "temporal_input_delta",
+    *(f"{part}_moves" for part in STATE_PARTS),
+)
+BY_SIDE = tuple(f"{side}_{part}" for side in ("query", "keys") for part in STATE_PARTS)
+ON_DIAL = ("typicality", *QUANTITIES, "residual_share")
+ON_DIAL_LEARNED = (*ON_DIAL, *FURTHER, *BY_SIDE, "temporal_query_minus_keys")
+
+AMONG_SAMPLES = {
+    name: Column(f"rank correlation among samples of a network, of typicality and {name}", low=-1, high=1)
+    for name in QUANTITIES
+}
+EVERY = "all"  # kinds of network together
+GROUP = {
+    "among": Column(
+        "which networks count", categories={"trained": "all", "learned": "those that have learned their task"}
+    ),
+    "kind": Column(f"{SUITE['kind']}; {EVERY}: of every kind"),
+}
+COUNTS = {
+    "networks": Column("networks", low=0),
+    "families": Column("families of tasks of these networks", low=0),
+    "tasks": Column("tasks of these networks", low=0),
+    "marks": Column("marks of the dial among these tasks", low=0),
+}
+OVER_TASKS = Bootstrap(groups="task")
+OVER_FAMILIES = Bootstrap(groups="family")
+WITHIN_MARKS = Bootstrap(groups="task", draws_groups=False)
+
+# Tables with a row for each group, rows of them, and keys.
+IN_GROUPS = ("over_tasks", "over_families", "along_dial", "dial_ends", "counts")
+POOLED, BY_KINDS = f"kind == '{EVERY}'", f"kind != '{EVERY}'"
+OF_FAMILIES = ("networks", "families")
+LEARNED_KIND = "learned.by_architecture.{kind}"
 
 
 class Config(SuiteConfig):
@@ -86,64 +152,151 @@ def exchanges_of(config: Config) -> tuple[Measurement, ...]:
     return exchange_measurements(specs, config.fit_samples, config.samples)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Spearman correlations; ``learned``: of the networks that have learned their task as far as they can."""
-    exchanges = {tuple(name.items()): found for name, found in answers(exchanges_of(config), store)}
-    points = []
-    for name, terms in answers(terms_of(config), store):
-        points.append((name, terms | {"exchange": exchanges.get(tuple(name.items()))}))
-    counting = translators_that_count(model_specs(config), config.translated, store)
-    rows, kinds = [], {}
-    for name, m in points:
-        learned = has_learned(name, m["quality"]["token_accuracy"], counting)
-        rows.append(name | {"kind": kind(name), "learned": learned} | _coordinates(m))
-        kinds.setdefault(kind(name), []).append(rows[-1])
-    learned = {label: [row for row in own if row["learned"]] for label, own in kinds.items()}
-    values = {
-        "learned": _of_families([row for row in rows if row["learned"]], (*QUANTITIES, *FURTHER))
-        | {"by_architecture": {label: _of_families(own) for label, own in learned.items()}}
-        | {"dial": {label: _along_dial(own, ALONG_DIAL) for label, own in learned.items()}},
-        "families": _of_families(rows),
-        "spearman": _correlations(rows, QUANTITIES),
-        "by_architecture": {n: {"spearman": _correlations(own, QUANTITIES)} for n, own in kinds.items()},
-        "by_task": summarised(grouped(points, "task", kind), _coordinates),
-        "across_samples": summarised(grouped(points, "task", kind), itemgetter("across_samples"), (-1, 1)),
-        "dial": {label: _along_dial(own) if _marks(own) > 2 else {} for label, own in kinds.items()},
-        "tasks": len({row["task"] for row in rows}),
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Compute readings and effects of each network, and what they have to do with typicality and the dial."""
+    translators = translators_that_count(model_specs(config), config.translated, store)
+    asked = (*terms_of(config), *exchanges_of(config))
+    networks = with_learned(suite_frame(asked, store, records=_coordinates, columns=POINT), translators)
+    among_samples = suite_frame(terms_of(config), store, records=_among_samples, columns=AMONG_SAMPLES)
+    return {
+        "points": networks.select(*SUITE, *LEARNED, *POINT),
+        "by_task": summarise(networks, BY_KIND, POINT),
+        "across_samples": summarise(among_samples, BY_KIND, AMONG_SAMPLES),
+        "over_tasks": over_tasks(networks),
+        "over_families": over_families(networks),
+        "along_dial": along_dial(networks),
+        "dial_ends": dial_ends(networks),
+        "counts": counts(networks),
     }
-    return values, {"points": rows}
 
 
-def _coordinates(m: dict) -> dict[str, float | None]:
-    """Readings of one network's nine terms, and effects of exchange, None where nothing was exchanged."""
-    found = picked(outcomes(m), COORDINATES) | readings(m["covariance_share"])
-    found["temporal_query_minus_keys"] = found["query_temporal"] - found["keys_temporal"]
-    effects = effects_of_exchange(m["exchange"]) if m["exchange"] else {}
-    return found | {name: effects.get(name.removesuffix("_moves")) for name in EFFECTS}
+def _coordinates(terms: dict, exchange: dict | None = None) -> dict[str, float | None]:
+    """Return readings of one network's nine terms, and effects of exchange where parts were exchanged."""
+    shares = readings(terms["covariance_share"])
+    effects = effects_of_exchange(exchange) if exchange else {}
+    moves = {name: effects.get(name.removesuffix("_moves")) for name in MOVES}
+    query_minus_keys = shares["query_temporal"] - shares["keys_temporal"]
+    return outcomes(terms) | shares | {"temporal_query_minus_keys": query_minus_keys} | moves
 
 
-def _of_families(rows: list[dict], names: tuple[str, ...] = QUANTITIES) -> dict:
-    """Correlations whose intervals resample families of tasks."""
-    own = [row | {"task": family(row["task"])} for row in rows]
-    counts = {"networks": len(own), "families": len({row["task"] for row in own})}
-    return {"spearman": _correlations(own, names)} | counts
+def _among_samples(terms: dict) -> dict[str, float | None]:
+    return terms["across_samples"]
 
 
-def _along_dial(rows: list[dict], further: tuple[str, ...] = ()) -> dict[str, dict]:
-    """Correlation of the dial with each quantity; ``ends``: mean at the last mark less at the first."""
-    marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
-    marks = marks if _marks(rows) > 2 else []
-    names, along = (
-        ("typicality", *QUANTITIES, "residual_share", *further),
-        {"against": "dial", "nested": False},
+def over_tasks(networks: Table) -> Table:
+    """Return rank correlations with typicality whose intervals resample tasks."""
+    pooled = correlations(networks, "typicality", QUANTITIES, resampled=OVER_TASKS)
+    by_kind = correlations(networks, "typicality", QUANTITIES, by=["kind"], resampled=OVER_TASKS)
+    return joined([_in_group("trained", pooled), _in_group("trained", by_kind)])
+
+
+def over_families(networks: Table) -> Table:
+    """Return rank correlations with typicality whose intervals resample families of tasks."""
+    in_families = with_family(networks)
+    learned = in_families.query("learned")
+    readings_too = (*QUANTITIES, *FURTHER)
+    pooled = correlations(learned, "typicality", readings_too, resampled=OVER_FAMILIES)
+    by_kind = correlations(learned, "typicality", QUANTITIES, by=["kind"], resampled=OVER_FAMILIES)
+    trained = correlations(in_families, "typicality", QUANTITIES, resampled=OVER_FAMILIES)
+    return joined(
+        [_in_group("learned", pooled), _in_group("learned", by_kind), _in_group("trained", trained)]
     )
-    ends = _correlations(marks, names, statistic=last_minus_first, **along)
-    return _correlations(marks, names, **along) | {"ends": ends, "marks": _marks(rows)}
 
 
-def _marks(rows: list[dict]) -> int:
-    return len({row["task"] for row in rows} & set(DIAL))
+def along_dial(networks: Table) -> Table:
+    """Return rank correlations with the mark of the dial, by kind of network."""
+    how = {"by": ["kind"], "resampled": WITHIN_MARKS}
+    learned = correlations(_at_enough_marks(networks.query("learned")), "mark", ON_DIAL_LEARNED, **how)
+    trained = correlations(_at_enough_marks(networks), "mark", ON_DIAL, **how)
+    return joined([_in_group("learned", learned), _in_group("trained", trained)])
 
 
-def _correlations(rows: list[dict], names: tuple[str, ...], against: str = "typicality", **how) -> dict:
-    return {name: correlated(rows, against, name, **how) for name in names}
+def dial_ends(networks: Table) -> Table:
+    """Return means at the last mark of the dial minus those at the first, by kind of network."""
+    how = {"by": ["kind"], "resampled": WITHIN_MARKS}
+    learned = end_differences(_at_enough_marks(networks.query("learned")), "mark", ON_DIAL_LEARNED, **how)
+    trained = end_differences(_at_enough_marks(networks), "mark", ON_DIAL, **how)
+    return joined([_in_group("learned", learned), _in_group("trained", trained)])
+
+
+def _at_enough_marks(networks: Table) -> Table:
+    """Return networks on the dial, of kinds that are at as many marks as claims along it presuppose."""
+    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
+
+    marked = on_dial(networks)
+    marks = marked.frame.groupby("kind")["mark"].nunique()
+    enough = [kind for kind, number in marks.items() if holds("marks-of-the-dial", marks=number)]
+    return marked.query("kind in @enough", enough=enough)
+
+
+def _in_group(among: str, estimates: Table) -> Table:
+    """Return estimates with the columns that say of which networks they are."""
+    named = estimates.assign({"among": GROUP["among"]}, among=among)
+    if "kind" not in named.frame:
+        named = named.assign({"kind": GROUP["kind"]}, kind=EVERY)
+    others = [name for name in named.frame if name not in GROUP]
+    return named.select(*GROUP, *others)
+
+
+def counts(networks: Table) -> Table:
+    """Return how many networks, families, tasks and marks of the dial there are in each group."""
+    rows = []
+    for among, members in (("trained", networks), ("learned", networks.query("learned"))):
+        rows.append({"among": among, "kind": EVERY} | _counted(members))
+        for kind in networks.frame["kind"].unique():
+            of_kind = members.query("kind == @kind", kind=kind)
+            rows.append({"among": among, "kind": kind} | _counted(of_kind))
+    return Table.of(rows, GROUP | COUNTS, "a group of networks")
+
+
+def _counted(networks: Table) -> dict[str, int]:
+    tasks = networks.frame["task"].unique()
+    return {
+        "networks": len(networks.frame),
+        "families": len({family(task) for task in tasks}),
+        "tasks": len(tasks),
+        "marks": len(set(tasks) & set(DIAL)),
+    }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return rank correlations with typicality and along the dial, and counts of the networks behind them."""
+    trained, learned = (
+        {name: tables[name].query("among == @among", among=among) for name in IN_GROUPS}
+        for among in ("trained", "learned")
+    )
+    kinds = tables["points"].frame["kind"].unique()
+    with_marks = trained["counts"].query("kind in @kinds", kinds=set(trained["along_dial"].frame["kind"]))
+    return view(
+        _of_kinds_without_networks(kinds),
+        keyed(tables["by_task"], "by_task.{task}.{kind}.{quantity}"),
+        keyed(tables["across_samples"], "across_samples.{task}.{kind}.{quantity}"),
+        keyed(trained["over_tasks"].query(POOLED), "spearman.{quantity}"),
+        keyed(trained["over_tasks"].query(BY_KINDS), "by_architecture.{kind}.spearman.{quantity}"),
+        keyed(trained["over_families"], "families.spearman.{quantity}"),
+        keyed(trained["counts"].query(POOLED), "families.{column}", OF_FAMILIES),
+        keyed(trained["counts"].query(POOLED), "{column}", ("tasks",)),
+        keyed(trained["along_dial"], "dial.{kind}.{quantity}"),
+        keyed(trained["dial_ends"], "dial.{kind}.ends.{quantity}"),
+        keyed(with_marks, "dial.{kind}.{column}", ("marks",)),
+        keyed(learned["over_families"].query(POOLED), "learned.spearman.{quantity}"),
+        keyed(learned["over_families"].query(BY_KINDS), f"{LEARNED_KIND}.spearman.{{quantity}}"),
+        keyed(learned["counts"].query(POOLED), "learned.{column}", OF_FAMILIES),
+        keyed(learned["counts"].query(BY_KINDS), f"{LEARNED_KIND}.{{column}}", OF_FAMILIES),
+        keyed(learned["along_dial"], "learned.dial.{kind}.{quantity}"),
+        keyed(learned["dial_ends"], "learned.dial.{kind}.ends.{quantity}"),
+        keyed(learned["counts"].query(BY_KINDS), "learned.dial.{kind}.{column}", ("marks",)),
+    )
+
+
+def _of_kinds_without_networks(kinds: Iterable[str]) -> dict[str, dict]:
+    """Return what is at the keys of a kind of which no network has learned, or is on the dial."""
+    found: dict[str, dict] = {}
+    for kind in kinds:
+        found[f"dial.{kind}"] = {}
+        for quantity in QUANTITIES:
+            found[f"learned.by_architecture.{kind}.spearman.{quantity}"] = interval_of()
+        for quantity in ON_DIAL_LEARNED:
+            found[f"learned.dial.{kind}.{quantity}"] = interval_of()
+            found[f"learned.dial.{kind}.ends.{quantity}"] = interval_of()
+    return found

@@ -67,10 +67,11 @@ def label(text: str, x: float, y: float, *, look: str = "quiet", anchor: str = "
 
 
 def hero(result: Result) -> str:
-    """The figure as HTML with its SVG inside, which follows the theme."""
+    """Return the figure as HTML with its SVG inside, which follows the theme."""
     lines = shares(result)
     ends = {
-        part: [round(100 * share["value"]) for share in (line[0], line[-1])] for part, line in lines.items()
+        part: [round(100 * share["value"]) for share in (intervals[0], intervals[-1])]
+        for part, intervals in lines.items()
     }
     middle = across(50)
     drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']

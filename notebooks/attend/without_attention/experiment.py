@@ -4,6 +4,7 @@ Words are kept in the unrolled input components of encoder and decoder states. S
 needed: position t must mean the same in all of them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Literal
@@ -19,13 +20,15 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.vocabulary import MARKS
 from companion.data.task import Task
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from notebooks.shared.intervals import Point, each_over_seeds, paired, spearman
-from notebooks.shared.plan import Plan, answered, asked, plan_of
+from notebooks.shared.intervals import spearman
+from notebooks.shared.plan import Plan, asked, plan_frame, plan_of
 from notebooks.shared.suite import each_planned
-from notebooks.shared.summaries import rows_of, side_by_side
+from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.unrolled import UnrolledComponents
 
 FIRST_WORD = len(MARKS)
@@ -48,13 +51,13 @@ def one_length(corpus: Corpus) -> int:
 
 
 def read_corpus(model: EncoderDecoder, corpus: Corpus, *, crossed: bool = False) -> Read:
-    found = []
+    batches = []
     for batch in evaluation_batches(corpus, BATCH):
         encoder_states, last = model.encode(batch.source, batch.source_mask)
         read = batch.target_input.roll(1, dims=0) if crossed else batch.target_input
         states = model.decode(read, last)
-        found.append((batch.source[:, :-1] - FIRST_WORD, read[:, 1:] - FIRST_WORD, encoder_states, states))
-    return Read(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+        batches.append((batch.source[:, :-1] - FIRST_WORD, read[:, 1:] - FIRST_WORD, encoder_states, states))
+    return Read(*(torch.cat(parts) for parts in zip(*batches, strict=True)))
 
 
 def fitted_encoder(read: Read, n_words: int, step: int) -> UnrolledComponents:
@@ -80,14 +83,14 @@ def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
     one_length(task.held_out)
     training = task.train.subset(np.arange(min(fit_samples, len(task.train))))
     with torch.inference_mode():
-        own, own_held_out = read_corpus(model, training), read_corpus(model, task.held_out)
+        right, right_held_out = read_corpus(model, training), read_corpus(model, task.held_out)
         crossed = read_corpus(model, training, crossed=True)
         crossed_held_out = read_corpus(model, task.held_out, crossed=True)
         encoder = np.zeros((length + 1, length))
         for step in range(length + 1):
-            shares = fitted_encoder(own, n_words, step).variance_explained(unique=False).of_position
+            shares = fitted_encoder(right, n_words, step).variance_explained(unique=False).of_position
             encoder[step, : len(shares)] = shares
-        last = fitted_encoder(own, n_words, length)
+        last = fitted_encoder(right, n_words, length)
         variance = last.variance_explained()
         return {
             "length": length,
@@ -99,9 +102,9 @@ def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
                 "share": variance.of_position,
                 "unique": variance.unique,
                 "fitted": variance.total,
-                "held_out": last.r_squared(own_held_out.source, own_held_out.encoder_states[:, length]),
+                "held_out": last.r_squared(right_held_out.source, right_held_out.encoder_states[:, length]),
             },
-            "decoder": _decoder(own, own_held_out, n_words, with_read=False),
+            "decoder": _decoder(right, right_held_out, n_words, with_read=False),
             "crossed": _decoder(crossed, crossed_held_out, n_words, with_read=True),
         }
 
@@ -117,8 +120,8 @@ def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
 
 def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> dict:
     length = read.source.shape[1]
-    source, targets, cancel = np.zeros((length + 1, length)), np.zeros((length + 1, length)), []
-    r_squared = []
+    source, targets = np.zeros((length + 1, length)), np.zeros((length + 1, length))
+    r_squared, cancel = [], []
     for step in range(length + 1):
         words, others = (decoder_words(side, step) if with_read else side.source for side in (read, held_out))
         unrolled = UnrolledComponents(n_words, words.shape[1], read.decoder_states.shape[2])
@@ -129,8 +132,9 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
             kept, just_read = unrolled.input[step - 1], unrolled.input[length + step - 1]
             cancel.append(float(torch.cosine_similarity(kept.flatten(), just_read.flatten(), dim=0)))
         r_squared.append(unrolled.r_squared(others, held_out.decoder_states[:, step]))
-    found = {"source": source.round(4).tolist(), "held_out": r_squared}
-    return found | ({"read": targets.round(4).tolist(), "cancel": cancel} if with_read else {})
+    of_source = {"source": source.round(4).tolist(), "held_out": r_squared}
+    of_target = {"read": targets.round(4).tolist(), "cancel": cancel} if with_read else {}
+    return of_source | of_target
 
 
 # One word's contribution to the last encoder state is exchanged, h^E_T  ←  h^E_T − chi_{T,t}(w_t) +
@@ -138,6 +142,7 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
 # ``read_too``: but at step t + 1 it reads the word that goes with w'; ``real``: over the same words, from the
 # last state of the sentence that really has w' at position t.
 WAYS = ("component", "read_too", "real")
+LEAST_EFFECT = 0.01  # of an exchange on a prediction: below it nothing is read
 EFFECTS = ("margin", "variation", "flip")
 SAMPLES = 512  # held-out sentences that are changed
 DIGITS = 3
@@ -173,11 +178,11 @@ def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
                 for way, (read, start) in runs.items():
                     after = _logits(model, read, encoder_states, start)
                     sums[way][:, t] += _effects(before, after, words[:, t], others[:, t])
-    found: dict = {"length": length, "samples": len(changed)}
+    means_by_way: dict = {}
     for way, total in sums.items():
-        means = (total / len(changed)).numpy().round(DIGITS)
-        found[way] = {name: means[i].tolist() for i, name in enumerate(EFFECTS)}
-    return found
+        means = (total / len(changed)).numpy().round(DIGITS)  # (effects, positions, steps)
+        means_by_way[way] = {effect: mean.tolist() for effect, mean in zip(EFFECTS, means, strict=True)}
+    return {"length": length, "samples": len(changed)} | means_by_way
 
 
 def with_word(batch: Batch, position: int, words: Words) -> Batch:
@@ -194,11 +199,11 @@ def _logits(model: EncoderDecoder, batch: Batch, encoder_states: Tensor, start: 
 
 def _effects(before: Logits, after: Logits, words: Words, others: Words) -> Float[Tensor, "3 steps"]:
     def margin(logits: Tensor) -> Tensor:
-        own, other = (
+        of_word, of_other = (
             logits.take_along_dim((ids + FIRST_WORD)[:, None, None], dim=2)[:, :, 0]
             for ids in (words, others)
         )
-        return own - other
+        return of_word - of_other
 
     variation = 0.5 * (before.softmax(-1) - after.softmax(-1)).abs().sum(-1)
     wanted = (others + FIRST_WORD)[:, None]
@@ -252,72 +257,189 @@ def _plans(config: Config) -> tuple[Plan, ...]:
 measurements = asked(_plans)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates."""
-    values: dict = {}
-    tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
-    memories, swaps = (answered(plan, store) for plan in _plans(config))
-    for (label, length), memory in memories.items():
-        if not (swap := swaps.get((label, length))):
-            continue
-        summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
-        values.setdefault(label, {})[f"length_{length}"] = summary
-        name = {"kind": label, "length": length, "seeds": len(memory)}
-        for table, found in each_over_seeds(memory, _by_place).items():
-            tables[table] += [name | row for row in rows_of(found, "position")]
-        shares = {of: _mean(memory, "crossed", of) for of in ("source", "read")}
-        shares |= {"own": _mean(memory, "decoder", "source")}
-        tables["decoder"] += [name | row for row in side_by_side(shares, "step", "position")]
-        for way in WAYS:
-            effects = {effect: _mean(swap, way, effect) for effect in EFFECTS}
-            rows = side_by_side(effects, "position", "step")
-            tables["readout"] += [name | {"way": way} | row for row in rows]
-    for length in config.length:
-        both = [memories.get((kind, length)) for kind in ("VED", "VED_less")]
-        if all(both):
-            gained = paired(*both, lambda m: _memory(m)["token_accuracy"])
-            values["VED"][f"length_{length}"]["gained"] = gained
-    for found in values.values():
-        measured = [length for length in sorted(config.length) if f"length_{length}" in found]
-        found |= {"shortest": found[f"length_{measured[0]}"], "longest": found[f"length_{measured[-1]}"]}
-    return values, tables
-
-
-def _by_place(m: dict) -> dict:
-    return {"accuracy": dict(enumerate(m["accuracy"])), "memory": dict(enumerate(m["last"]["share"]))}
-
-
-def _memory(m: dict) -> dict:
-    share = m["last"]["share"]
-    return {
-        "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
-        "exact_match": m["quality"]["exact_match"],
-        "memory": {
-            "fitted": m["last"]["fitted"],
-            "held_out": m["last"]["held_out"],
-            "first": share[0],
-            "last": share[-1],
-            "order": float(spearman(list(range(len(share))), share)),
+GROUP = {
+    "kind": Column(
+        "network, and for how long it is trained",
+        categories={
+            "VED": "recurrent without attention",
+            "VED_less": "the same after a part of the updates",
+            "AED": "recurrent with attention, after that part of the updates",
         },
-        "cancel": float(np.mean(m["crossed"]["cancel"])),
+    ),
+    "length": Column("words of each sentence", "words"),
+}
+MEMORY = {
+    "token_accuracy": share("next words that are right, without the end mark"),
+    "exact_match": share("sentences of which every next word is right"),
+    "memory.fitted": Column("R² of the last encoder state by the words read, on the fitted samples", high=1),
+    "memory.held_out": Column("the same on held-out sentences", high=1),
+    "memory.first": Column("share of the last state's variance that is of the first word"),
+    "memory.last": Column("share of the last state's variance that is of the last word"),
+    "memory.order": Column("rank correlation of these shares with positions", low=-1, high=1),
+    "cancel": Column("cosine of what a state has of a source word and of the target word just read"),
+}
+SWAPS = {
+    "on_time": share("sentences where the exchanged word becomes the likeliest at its own step"),
+    "elsewhere": share("total variation between predictions at all other steps"),
+    "in_turn": share("positions whose exchange changes predictions most at their own step"),
+}
+SWAPPED = {
+    "component": "its part of the last state exchanged, the same words read",
+    "read_too": "the same, but the decoder reads the other word as well",
+    "real": "the last state of the sentence that really has the other word",
+}
+NUMBERS = MEMORY | {
+    f"{way}.{name}": replace(column, meaning=f"{column.meaning}; {SWAPPED[way]}")
+    for way, (name, column) in product(WAYS, SWAPS.items())
+}
+SEEDS = {"seeds": Column("networks", low=0)}
+POSITION = {"position": Column("position in the source, from 0")}
+STEP = {"step": Column("step of the decoder, from 0")}
+ACCURACY = POSITION | {"accuracy": share("words that are right at this position of the target")}
+SHARE = POSITION | {"share": Column("share of the last state's variance that is of the word here")}
+DECODER_SHARES = {
+    "source": Column("share of a state's variance that is of a source word; another sentence is read"),
+    "read": Column("the same of a word of the sentence that is read"),
+    "own": Column("share that is of a source word where the right words are read"),
+}
+READOUT = {
+    "margin": Column("fall of the word's logit over the other's where the one is exchanged for the other"),
+    "variation": Column("total variation between predictions before and after"),
+    "flip": Column("share of sentences where the other word becomes the likeliest"),
+}
+WAY = {"way": Column("what is exchanged", categories=SWAPPED)}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates."""
+    memories, swaps = _plans(config)
+    plan = {group: (*memories[group], *swaps[group]) for group in memories}
+    a_step, a_position = "a word and a step, in the mean over networks", "a position of a network"
+    networks = plan_frame(plan, store, GROUP, records=_numbers, columns=NUMBERS)
+    accuracy = plan_frame(plan, store, GROUP, records=_accuracy_by_place, columns=ACCURACY, row=a_position)
+    shares = plan_frame(plan, store, GROUP, records=_share_by_place, columns=SHARE, row=a_position)
+    of_decoder = STEP | POSITION | DECODER_SHARES
+    decoder = plan_frame(plan, store, GROUP, records=_decoder_shares, columns=of_decoder, row=a_step)
+    of_readout = WAY | POSITION | STEP | READOUT
+    readout = plan_frame(plan, store, GROUP, records=_readout, columns=of_readout, row=a_step)
+    longer, shorter = (networks.query("kind == @kind", kind=kind) for kind in ("VED", "VED_less"))
+    gained = differences(longer, shorter, ["token_accuracy"], on=["length", "seed"])
+    return {
+        "accuracy": _by_position(accuracy, "accuracy"),
+        "memory": _by_position(shares, "share"),
+        "decoder": _means(decoder, [*GROUP, *STEP, *POSITION], DECODER_SHARES),
+        "readout": _means(readout, [*GROUP, *WAY, *POSITION, *STEP], READOUT),
+        "networks": networks,
+        "estimates": summarise(networks, list(GROUP), NUMBERS),
+        "seeds": _means(networks, list(GROUP), ()),
+        "gained": summarise(gained, list(GROUP), ["token_accuracy"]),
     }
 
 
-def _swap(m: dict) -> dict:
-    found = {}
-    for way in WAYS:
-        moved = np.asarray(m[way]["variation"])
-        elsewhere = (moved.sum() - moved.diagonal().sum()) / (moved.size - len(moved))
-        on_time = np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()
-        found[way] = {"on_time": float(on_time), "elsewhere": float(elsewhere), "in_turn": _in_turn(moved)}
-    return found
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    of_groups = {name: tables[name] for name in ("estimates", "seeds", "gained")}
+    return view(
+        _keyed_groups(of_groups, "{kind}.length_{length}"),
+        _keyed_groups(_of_extreme_length(of_groups, "min"), "{kind}.shortest"),
+        _keyed_groups(_of_extreme_length(of_groups, "max"), "{kind}.longest"),
+    )
 
 
-def _in_turn(moved: Float[np.ndarray, "position step"]) -> float:
+def _keyed_groups(tables: dict[str, Table], key: str) -> dict[str, object]:
+    return (
+        keyed(tables["estimates"], key + ".{quantity}")
+        | keyed(tables["seeds"], key + ".{column}", SEEDS)
+        | keyed(tables["gained"], key + ".gained")
+    )
+
+
+def _of_extreme_length(tables: dict[str, Table], extreme: str) -> dict[str, Table]:
+    """Return the rows of the shortest (``min``) or longest (``max``) sentences of each kind of network."""
+    chosen = {}
+    for name, table in tables.items():
+        length = table.frame.groupby("kind")["length"].transform(extreme)
+        chosen[name] = table.with_rows(table.frame[table.frame["length"] == length])
+    return chosen
+
+
+def _by_position(table: Table, quantity: str) -> Table:
+    """Return means over networks at each position, with how many networks there are."""
+    estimates = summarise(table, [*GROUP, *POSITION], [quantity])
+    counted = estimates.assign(SEEDS, seeds=estimates.frame["n"])
+    return counted.select(*GROUP, *SEEDS, *POSITION, *INTERVAL)
+
+
+def _means(table: Table, by: list[str], quantities: Iterable[str]) -> Table:
+    """Return means over networks, and how many networks there are, without intervals."""
+    of_networks = table.frame.groupby(by, sort=False)
+    means = of_networks.agg(seeds=("seed", "size"), **{name: (name, "mean") for name in quantities})
+    kept = [name for name in by if name not in GROUP]
+    rows = means.reset_index()[[*GROUP, *SEEDS, *kept, *quantities]]
+    return Table(rows, {**table.columns, **SEEDS}, table.row)
+
+
+def _numbers(memory: dict, swap: dict) -> dict:
+    shares = memory["last"]["share"]
+    kept = {
+        "fitted": memory["last"]["fitted"],
+        "held_out": memory["last"]["held_out"],
+        "first": shares[0],
+        "last": shares[-1],
+        "order": float(spearman(list(range(len(shares))), shares)),
+    }
+    return {
+        "token_accuracy": float(np.mean(memory["accuracy"][:-1])),  # the end mark is always right
+        "exact_match": memory["quality"]["exact_match"],
+        "memory": kept,
+        "cancel": float(np.mean(memory["crossed"]["cancel"])),
+    } | {way: _timing(swap[way]) for way in WAYS}
+
+
+def _timing(effects: dict) -> dict[str, float]:
+    variation = np.asarray(effects["variation"])  # (positions, steps)
+    on_diagonal = variation.diagonal()
+    elsewhere = (variation.sum() - on_diagonal.sum()) / (variation.size - len(on_diagonal))
+    flipped_on_time = np.asarray(effects["flip"])[:, :-1].diagonal()
+    return {
+        "on_time": float(flipped_on_time.mean()),
+        "elsewhere": float(elsewhere),
+        "in_turn": _in_turn(variation),
+    }
+
+
+def _in_turn(variation: Float[np.ndarray, "position step"]) -> float:
     """Nothing is read anywhere where no effect reaches a hundredth: then no position counts."""
-    own = (moved.argmax(1) == np.arange(len(moved))) & (moved.max(1) > 0.01)
-    return float(own.mean())
+    at_its_step = variation.argmax(1) == np.arange(len(variation))  # (positions,)
+    is_read = variation.max(1) > LEAST_EFFECT  # (positions,)
+    return float((at_its_step & is_read).mean())
 
 
-def _mean(points: list[Point], part: str, key: str) -> list[list[float]]:
-    return np.mean([m[part][key] for _, m in points], 0).tolist()
+def _accuracy_by_place(memory: dict, swap: dict) -> list[dict]:
+    return [
+        {"position": position, "accuracy": accuracy} for position, accuracy in enumerate(memory["accuracy"])
+    ]
+
+
+def _share_by_place(memory: dict, swap: dict) -> list[dict]:
+    shares = memory["last"]["share"]
+    return [{"position": position, "share": share} for position, share in enumerate(shares)]
+
+
+def _decoder_shares(memory: dict, swap: dict) -> list[dict]:
+    crossed = memory["crossed"]
+    matrices = {"source": crossed["source"], "read": crossed["read"], "own": memory["decoder"]["source"]}
+    return _records_of(matrices, "step", "position")
+
+
+def _readout(memory: dict, swap: dict) -> list[dict]:
+    return [{"way": way} | record for way in WAYS for record in _records_of(swap[way], "position", "step")]
+
+
+def _records_of(matrices: dict[str, list[list[float]]], row: str, column: str) -> list[dict]:
+    """Return a record for each entry of matrices of one shape, with the entries of all side by side."""
+    arrays = {name: np.asarray(matrix) for name, matrix in matrices.items()}
+    shape = next(iter(arrays.values())).shape
+    return [
+        {row: i, column: j} | {name: float(array[i, j]) for name, array in arrays.items()}
+        for i, j in np.ndindex(shape)
+    ]

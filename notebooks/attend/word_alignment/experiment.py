@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
@@ -25,16 +25,18 @@ from attnlib.trace import Trace
 from companion.data.task import Links, Task
 from companion.results.config import Attending, Positive, check_width
 from companion.results.config import Task as TaskName
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, share
 from companion.runs.evaluate import evaluate, traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from notebooks.shared.intervals import Point, by_kind, each_over_seeds, grouped, kind
+from notebooks.shared.intervals import less
 from notebooks.shared.measure import fit_components
-from notebooks.shared.plan import picked, settings_of
-from notebooks.shared.suite import DIAL, FilesConfig, each_planned
-from notebooks.shared.summaries import all_wide, less, rows_of
+from notebooks.shared.plan import settings_of
+from notebooks.shared.suite import BY_KIND, DIAL, FilesConfig, each_planned, suite_frame
+from notebooks.shared.summaries import rows_of, summarise, wide
 
 # What attention is rebuilt from: (decoder part, encoder part) pairs whose terms are summed before softmax.
 SUBSETS = {
@@ -322,7 +324,6 @@ def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(STATE_PARTS, STATE_PARTS))
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
-JUDGED = (*SHARES, *ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
 
@@ -391,86 +392,209 @@ def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measur
     )
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The table ``example`` has one sentence, for the first model of each kind on the last two tasks."""
-    links, tokens = (
-        [(name | {"kind": kind(name)}, m) for name, m in answers(own, store)] for own in _measurements(config)
+LINKS_FROM = {
+    "full": "the network's attention",
+    "temporal_only": "attention rebuilt from the temporal term",
+    "input_only": "attention rebuilt from the input term",
+    "no_residual": "attention rebuilt from the four terms without residual",
+    "with_residual_only": "attention rebuilt from the five terms with one",
+    **{f"only_{pair}": f"attention rebuilt from the term {pair} alone" for pair in PAIRS},
+    **{f"without_{pair}": f"attention rebuilt without the term {pair}" for pair in PAIRS},
+    "ibm_model_1": "posteriors of IBM Model 1, fitted on the training samples",
+    "diagonal": "the word at the same position",
+}
+RULE = {
+    "words": "a target word is linked to the source word of the largest weight where it is predicted",
+    "null": "the same, but to none where the end mark of the source has more weight",
+    "read": "a target word is linked to the source word of the largest weight where it is read",
+}
+LINKED = {
+    "links_from": Column("what is turned into links", categories=LINKS_FROM),
+    "rule": Column("how a row of it becomes links", categories=RULE),
+}
+AGREEMENT = {
+    "agreement": share("rows with a gold link whose largest entry has one"),
+    "error_rate": share("alignment error rate: 0 for the gold links, 1 for none of them"),
+    "gold": Column("gold links", "links", low=0),
+    "made": Column("links that are made", "links", low=0),
+    "mass_on_gold": share("attention on gold links, mean over rows with a gold link"),
+    "precision": share("links made that are gold links"),
+    "recall": share("gold links that are made"),
+    "rows": Column("rows with a gold link", "rows", low=0),
+}
+QUALITY_OF_NETWORK = {
+    "quality.token_accuracy": share("next words of held-out samples that are predicted correctly"),
+    "quality.perplexity": Column("perplexity of the next word in held-out samples"),
+    "quality.loss": Column("cross-entropy of the next word in held-out samples", "nats a word"),
+    "quality_of_judged.token_accuracy": share("next words of samples with gold links that are right"),
+    "quality_of_judged.loss": Column(
+        "cross-entropy of the next word in samples with gold links", "nats a word"
+    ),
+}
+COMPARISONS = {
+    **{f"rise_without.{pair}": Column(f"error rate without the term {pair}, minus full") for pair in PAIRS},
+    "better_than_ibm_model_1": Column("error rate of IBM Model 1, minus full"),
+    "better_than_diagonal": Column("error rate of the diagonal, minus full"),
+    "input_over_temporal": Column("agreement of input_only minus that of temporal_only", low=-1, high=1),
+    "by_prediction.right": share("agreement in rows where the next word is predicted correctly"),
+    "by_prediction.wrong": share("agreement in rows where it is not"),
+}
+GOLD = {
+    "gold.trained_on": Column("training samples", "samples", low=0),
+    "gold.samples": Column("samples with gold links that are judged", "samples", low=0),
+    "gold.links": Column("their gold links", "links", low=0),
+    "gold.target_words": Column("their target words", "words", low=0),
+    "gold.source_words": Column("their source words", "words", low=0),
+    "gold.unknown_target": share("their target words that are not in the vocabulary"),
+    "gold.unknown_source": share("their source words that are not in the vocabulary"),
+    "fitted_on": Column("training samples that components are fitted on", "samples", low=0),
+}
+ENTRY = {
+    "links_from": LINKED["links_from"],
+    "target_position": Column("target position, from 0"),
+    "source_position": Column("source position, from 0"),
+    "target": Column("word at the target position"),
+    "source": Column("word at the source position"),
+    "attention": share(f"weight of the source word; below {SHOWN_FROM} it is listed of full alone"),
+    "gold": Column("1 where the two words have a gold link, else 0"),
+}
+ROLE = {
+    "role": Column(
+        "what the token is to its row of attention",
+        categories={"predicted": "next word", "read": "last word"},
     )
-    tables = {
-        "alignment": [row for point in links for row in _alignment_rows(*point)],
-        "classes": [name | row for name, m in tokens for row in rows_of(m["classes"], "role", "class")],
-        "tokens": _token_rows(tokens, config.listed),
-        "example": [
-            {"task": name["task"], "kind": name["kind"]} | row
-            for name, found in links
-            if name["task"] in config.task[-2:] and name["seed"] == 0
-            for row in _example_rows(found["example"])
-        ],
-    }
-    settled = ("gold", "fitted_on")  # the same for every seed
-    values = by_kind(links, lambda group: each_over_seeds(group, _links_of) | picked(group[0][1], settled))
-    return values | {"tokens": by_kind(tokens, _summary_of_classes)}, tables
+}
+ATTENDING = {
+    "input_only": share("similarity of attention from the input term alone with the network's own"),
+    "input_share": Column("covariance of the input term with the score, over the score's variance"),
+    "no_residual": share("similarity of attention from the four terms without residual"),
+    "residual_share": Column("the same share of the five terms with a residual"),
+    "rows": Column("rows of attention of these tokens", "rows", low=0),
+    "temporal_only": share("similarity of attention from the temporal term alone"),
+    "temporal_share": Column("the same share of the temporal term"),
+    "uniform": share("similarity of uniform attention"),
+}
+TOKEN_CLASS = {"class": Column("class of the tokens")}
+TOKEN = {"token": Column("the token")} | TOKEN_CLASS | {"rows": ATTENDING["rows"]}
+JUDGED = {name: ATTENDING[name] for name in (*SHARES, *ALONE)}  # of tokens
 
 
-def _links_of(m: dict) -> dict:
-    attention, references = m["attention"], m["references"]
-    both = attention | references
-    rates = {name: rules["words"]["error_rate"] for name, rules in both.items()}
-    agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """The table ``example`` has one sentence, for the first model of each kind on the last two tasks."""
+    of_links, of_tokens = _measurements(config)
+    alignment = suite_frame(
+        of_links, store, records=_links, columns=LINKED | AGREEMENT, row="a source of links of a network"
+    )
+    networks = suite_frame(of_links, store, records=_numbers, columns=QUALITY_OF_NETWORK | COMPARISONS | GOLD)
+    example = suite_frame(
+        [measurement for measurement in of_links if measurement.spec.seed == 0],
+        store,
+        records=_example_entries,
+        columns=ENTRY,
+        row="an entry of a matrix",
+    )
+    classes = suite_frame(
+        of_tokens, store, records=_classes, columns=ROLE | TOKEN_CLASS | ATTENDING, row="a class of tokens"
+    )
+    tokens = suite_frame(
+        of_tokens,
+        store,
+        records=partial(_frequent_tokens, listed=config.listed),
+        columns=ROLE | TOKEN | JUDGED,
+        row="a token of a network",
+    )
+    of_token = ["task", "architecture", "kind", *ROLE, *TOKEN]
+    tokens_by_kind = wide(summarise(tokens, of_token, JUDGED), JUDGED, row="a token, over networks")
     return {
-        "attention": {name: picked(attention[name]["words"], QUALITIES) for name in SUBSETS},
-        "rise_without": {pair: less(rates[f"without_{pair}"], rates["full"]) for pair in PAIRS},
-        "references": {name: picked(rules["words"], QUALITIES) for name, rules in references.items()},
-        "rules": {
-            rule: {name: picked(both[name][rule], QUALITIES) for name in RULES_SHOWN if rule in both[name]}
-            for rule in RULES
-        },
-        **{f"better_than_{name}": less(rates[name], rates["full"]) for name in references},
-        "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
-        "by_prediction": {outcome: found["agreement"] for outcome, found in m["by_prediction"].items()},
-        "quality": picked(m["quality"], ("token_accuracy", "perplexity", "loss")),
-        "quality_of_judged": picked(m["quality_of_judged"], ("token_accuracy", "loss")),
+        "alignment": alignment,
+        "classes": classes,
+        "tokens": tokens_by_kind.rename(n="seeds"),
+        "example": example.query("task in @tasks", tasks=config.task[-2:]).select(*BY_KIND, *ENTRY),
+        "networks": networks,
+        "alignment_by_kind": summarise(alignment, [*BY_KIND, *LINKED], QUALITIES),
+        "networks_by_kind": summarise(networks, BY_KIND, QUALITY_OF_NETWORK | COMPARISONS),
+        "classes_by_kind": summarise(classes, [*BY_KIND, *ROLE, *TOKEN_CLASS], JUDGED),
     }
 
 
-def _alignment_rows(name: dict, found: dict) -> Iterator[dict]:
-    """Every subset by the rule of the page, those of the page by every rule."""
-    judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
-    judged += [(s, r) for s in SUBSETS for r in RULES if r == "words" or s in RULES_SHOWN]
-    both = found["references"] | found["attention"]
-    for source, rule in judged:
-        yield name | {"links_from": source, "rule": rule} | both[source][rule]
+def _links(m: dict) -> list[dict]:
+    """Return a row for each subset by the rule of the page; those of the page by every rule."""
+    references = [(source, rule) for source, by_rule in m["references"].items() for rule in by_rule]
+    rebuilt = [
+        (subset, rule) for subset in SUBSETS for rule in RULES if rule == "words" or subset in RULES_SHOWN
+    ]
+    links = m["references"] | m["attention"]
+    return [
+        {"links_from": source, "rule": rule} | links[source][rule] for source, rule in references + rebuilt
+    ]
 
 
-def _example_rows(example: dict) -> Iterator[dict]:
-    for source, matrix in example["attention"].items():
-        for (s, t), weight in np.ndenumerate(matrix):
-            if source == "full" or weight >= SHOWN_FROM:
-                row = {"links_from": source, "target_position": s, "source_position": t}
-                row |= {"target": example["target"][s], "source": example["source"][t]}
-                yield row | {"attention": float(weight), "gold": example["gold"][s][t]}
+def _numbers(m: dict) -> dict:
+    links = m["attention"] | m["references"]
+    error_rate = {source: by_rule["words"]["error_rate"] for source, by_rule in links.items()}
+    agreement = {source: by_rule["words"]["agreement"] for source, by_rule in links.items()}
+    return {
+        "quality": m["quality"],
+        "quality_of_judged": m["quality_of_judged"],
+        "rise_without": {pair: less(error_rate[f"without_{pair}"], error_rate["full"]) for pair in PAIRS},
+        "better_than_ibm_model_1": less(error_rate["ibm_model_1"], error_rate["full"]),
+        "better_than_diagonal": less(error_rate["diagonal"], error_rate["full"]),
+        "input_over_temporal": less(agreement["input_only"], agreement["temporal_only"]),
+        "by_prediction": {outcome: rows["agreement"] for outcome, rows in m["by_prediction"].items()},
+        "gold": m["gold"],
+        "fitted_on": m["fitted_on"],
+    }
 
 
-def _summary_of_classes(group: list[Point]) -> dict:
-    def classes(m: dict) -> dict:
-        return {r: {k.replace(" ", "_"): own for k, own in m["classes"][r].items()} for r in ROLES}
+def _example_entries(m: dict) -> list[dict]:
+    example = m["example"]
+    return [
+        {"links_from": source, "target_position": s, "source_position": t}
+        | {"target": example["target"][s], "source": example["source"][t]}
+        | {"attention": float(weight), "gold": example["gold"][s][t]}
+        for source, matrix in example["attention"].items()
+        for (s, t), weight in np.ndenumerate(matrix)
+        if source == "full" or weight >= SHOWN_FROM
+    ]
 
-    found = each_over_seeds(group, classes)
-    for role, own in classes(group[0][1]).items():
-        for label in own:
-            found[role][label]["rows"] = own[label]["rows"]
-    return {"classes": found}
+
+def _classes(m: dict) -> list[dict]:
+    return rows_of(m["classes"], "role", "class")
 
 
-def _token_rows(points: list[Point], listed: int) -> list[dict]:
-    """The most frequent tokens of each role, with intervals over the models of a kind."""
+def _frequent_tokens(m: dict, listed: int) -> list[dict]:
+    """Return the most frequent tokens of each role; held-out samples are the same for every seed."""
     rows = []
-    for group, role in product(grouped(points, "task", "kind").values(), ROLES):
-        name, first = group[0]
-        columns = first["tokens"][role]  # held-out samples are the same for every seed
-        for i, token in enumerate(columns["token"][:listed]):
-            row = picked(name, ("task", "architecture", "kind")) | {"role": role, "token": token}
-            row |= {column: columns[column][i] for column in ("class", "rows")}
-            found = each_over_seeds(group, lambda m, r=role, i=i: {s: m["tokens"][r][s][i] for s in JUDGED})
-            rows.append(row | all_wide(found) | {"seeds": len(group)})
+    for role in ROLES:
+        columns = m["tokens"][role]
+        for place in range(min(listed, len(columns["token"]))):
+            rows.append({"role": role} | {name: numbers[place] for name, numbers in columns.items()})
     return rows
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    by_rule, kind = tables["alignment_by_kind"], "{task}.{kind}."
+    by_words = by_rule.query("rule == 'words'")
+    rebuilt = by_words.query("links_from in @subsets", subsets=list(SUBSETS))
+    references = by_words.query("links_from not in @subsets", subsets=list(SUBSETS))
+    shown = by_rule.query("links_from in @shown", shown=list(RULES_SHOWN))
+    first = tables["networks"].query("seed == 0")  # samples are the same for every seed
+    classes = _with_key_of_class(tables["classes_by_kind"])
+    first_classes = _with_key_of_class(tables["classes"].query("seed == 0"))
+    class_of_role = "tokens.{task}.{kind}.classes.{role}.{class}."
+    return view(
+        keyed(rebuilt, kind + "attention.{links_from}.{quantity}"),
+        keyed(references, kind + "references.{links_from}.{quantity}"),
+        keyed(shown, kind + "rules.{rule}.{links_from}.{quantity}"),
+        keyed(tables["networks_by_kind"], kind + "{quantity}"),
+        keyed(first, kind + "{column}", GOLD),
+        {"tokens": {}},
+        keyed(classes, class_of_role + "{quantity}"),
+        keyed(first_classes, class_of_role + "{column}", ["rows"]),
+    )
+
+
+def _with_key_of_class(table: Table) -> Table:
+    """Return the table with classes as they are in keys: ``end_mark``."""
+    key = table.frame["class"].replace(" ", "_", regex=True)
+    return table.with_rows(table.frame.assign(**{"class": key}))

@@ -1,37 +1,56 @@
 """Along training: when temporal and input terms take over attention, and when words are known."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
+from companion.results.frames import Table, joined, keyed, view
+from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.along_training import OF_ATTENTION, PAIRS, measure_along_training
+from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
 from notebooks.beyond.along_training.tasks import TASKS, TEXT
-from notebooks.shared.intervals import UNBOUNDED, Point, each_over_seeds, paired
-from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
-from notebooks.shared.summaries import crossing, less, rows_of, summarised
+from notebooks.shared.intervals import interval_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
+from notebooks.shared.suite import PARTS_OF_STATES
+from notebooks.shared.summaries import crossing, differences, summarise
 
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
 # any order of takeovers had been seen; ``with_input``, ``beyond`` and order by ``word_accuracy`` came after
 # trial networks. *Translation* is the share of the lexical probe on the right source word, and ``gain`` the
 # logarithm of β at its best position less that of its mean, which needs no links. Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")
-QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
+QUANTITIES = {
+    "temporal": Column("similarity of attention rebuilt from the temporal term, beyond uniform attention"),
+    "input": Column("the same of the input term"),
+    "with_input": Column("the same of the five terms with an input component"),
+    "beyond": Column("attention that positions alone do not rebuild"),
+    "translation": Column("share of the lexical probe that is on the right source word"),
+    "gain": Column("logarithm of the lexical probe at its best position, minus that of its mean"),
+    "word_accuracy": share("words whose source word has the largest lexical probe"),
+    "token_accuracy": share("next words that are right, given the words before"),
+    "on_word": share("attention on the right source word"),
+    "on_end": share("attention on the end mark"),
+    "attention_accuracy": share("words whose source word has the largest attention"),
+    "agreement": share("words where probe and attention are largest at the same position"),
+    "agreement_by_chance": Column("the same if the two knew nothing of each other"),
+    "temporal_share": Column("covariance share of the temporal term"),
+    "input_share": Column("covariance share of the input term"),
+    "residual_share": Column("covariance share of the five terms with a residual"),
+    "uniform": share("similarity of uniform attention"),
+}
+MEASURED_AS = {  # what a measurement calls them, where it does otherwise
     "temporal": "rebuilt.temporal_only",
     "input": "rebuilt.input_only",
-    "with_input": "rebuilt.with_input",  # the five terms with an input component
-    "beyond": "",  # what positions alone do not rebuild: whatever depends on the words of the sample
-    "translation": "translation",
+    "with_input": "rebuilt.with_input",
     "gain": "best_over_mean",
-    **{name: name for name in ("word_accuracy", "token_accuracy", *OF_ATTENTION)},
     "temporal_share": "share.temporal_temporal",
     "input_share": "share.input_input",
-    "residual_share": "",  # of all five terms with a residual
-    "uniform": "uniform",
 }
 OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
+OF_SNAPSHOTS = ("token_accuracy", "on_word", "word_accuracy")
 
 
 def course(measured: dict, quantity: str) -> list[float]:
@@ -41,37 +60,24 @@ def course(measured: dict, quantity: str) -> list[float]:
         return [1 - temporal - uniform for temporal, uniform in rebuilt]
     if quantity == "residual_share":
         shares = (measured["share." + "_".join(pair)] for pair in PAIRS if "residual" in pair)
-        return [math.nan if None in own else sum(own) for own in zip(*shares, strict=True)]
-    return [math.nan if one is None else one for one in measured[QUANTITIES[quantity]]]
+        return [math.nan if None in terms else sum(terms) for terms in zip(*shares, strict=True)]
+    numbers = measured[MEASURED_AS.get(quantity, quantity)]
+    return [math.nan if number is None else number for number in numbers]
 
 
-def takeover(measured: dict, quantity: str, least: float) -> float | None:
+def takeover(measured: dict, quantity: str, *, least: float) -> float | None:
     return takeover_step(measured["steps"], course(measured, quantity), least=least)
 
 
-def _log(step: float | None) -> float | None:
+def log_takeover(measured: dict, quantity: str, *, least: float) -> float | None:
+    step = takeover(measured, quantity, least=least)
     return None if step is None else math.log2(step)
 
 
-def after(measured: dict, quantity: str, reference: str, least: float) -> float | None:
+def after(measured: dict, quantity: str, reference: str, *, least: float) -> float | None:
     """log2 of the ratio of two takeover steps of one network; None where it lacks either."""
-    return less(*(_log(takeover(measured, name, least)) for name in (quantity, reference)))
-
-
-def order_values(learned: Points, least: float) -> dict:
-    """``order`` and, with other quantities in place of these, ``order_by_{shares, gain, accuracy}``."""
-
-    def orders(quantities: dict[str, str], reference: str) -> dict:
-        names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
-        return summarised(learned, lambda m: {n: after(m, own, reference, least) for n, own in names.items()})
-
-    same = {name: name for name in (*TERMS, "on_word", "attention_accuracy", "agreement", "token_accuracy")}
-    return {
-        "order": orders(same, "translation"),
-        "order_by_shares": orders({"temporal": "temporal_share", "input": "input_share"}, "translation"),
-        "order_by_gain": orders(same, "gain"),
-        "order_by_accuracy": orders(same, "word_accuracy"),
-    }
+    late, early = (log_takeover(measured, name, least=least) for name in (quantity, reference))
+    return None if late is None or early is None else late - early
 
 
 def last_values(measured: dict, names: Iterable[str]) -> dict:
@@ -80,39 +86,6 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
     late = next(place for place, step in enumerate(steps) if 2 * step >= steps[-1])
     fixed = {"chance": measured["chance"], "late_rise": right[-1] - right[late]}
     return {name: course(measured, name)[-1] for name in names} | fixed
-
-
-def uniform_values(points: list[Point], learned: list[Point]) -> dict:
-    return each_over_seeds(
-        points, lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]}
-    ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
-
-
-def course_rows(points: Points, attention: str) -> list[dict]:
-    names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    own = summarised(points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names})
-    return [{"attention": attention} | row for row in rows_of(own, "task", "quantity", "step")]
-
-
-def network_rows(points: Points, least: float) -> list[dict]:
-    return [
-        row
-        | {"quantity": quantity, "takeover": takeover(measured, quantity, least)}
-        | {"first": course(measured, quantity)[0], "last": course(measured, quantity)[-1]}
-        for row, measured in by_network(points, "task")
-        for quantity in QUANTITIES
-    ]
-
-
-def snapshot_rows(points: Points, attention: str) -> list[dict]:
-    names = ("token_accuracy", "on_word", "word_accuracy")
-    return [
-        row
-        | {"attention": attention, "step": step, "chance": measured["chance"]}
-        | {name: measured[name][n] for name in names if name in measured}
-        for row, measured in by_network(points, "task")
-        for n, step in enumerate(measured["steps"])
-    ]
 
 
 QUICK_TASKS = TASKS[:4]
@@ -153,12 +126,12 @@ class Config(BaseConfig):
 def _options(config: Config, task: str) -> dict[str, object]:
     if task == TEXT:
         return {"max_words": config.text_words}
-    own = {
+    lengths = {
         "one_to_one": {"min_length": config.shortest, "max_length": config.longest},
         "reordering": {"min_phrases": config.fewest_phrases, "max_phrases": config.most_phrases},
     }
     sizes = {"n_train": config.n_train, "n_held_out": config.n_held_out}
-    return sizes | own.get(task, {"length": config.length})
+    return sizes | lengths.get(task, {"length": config.length})
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:
@@ -167,9 +140,10 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     def plan(tasks: tuple[str, ...], attention: str) -> Plan:
         groups = {}
         for task in tasks:
-            own = {"task": task, "options": tuple(_options(config, task).items()), "attention": attention}
-            own |= {"steps": config.text_steps if task == TEXT else config.steps}
-            groups[(task,)] = each_seed(config.seeds, RunSpec.of, "along_training", **own, **shared)
+            settings = {"task": task, "options": tuple(_options(config, task).items())}
+            settings |= {"attention": attention}
+            settings |= {"steps": config.text_steps if task == TEXT else config.steps}
+            groups[(task,)] = each_seed(config.seeds, RunSpec.of, "along_training", **settings, **shared)
         return plan_of(groups, measure_along_training, fitted=config.fitted, judged=config.judged)
 
     return plan(config.task, "learned"), plan(config.uniform, "uniform")
@@ -193,31 +167,174 @@ PROFILES = {
 }  # fmt: skip
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the
-    step; ``left_out``: networks without one."""
-    (learned, uniform), least = (answered(plan, store) for plan in _plan(config)), config.least
-    takeovers = summarised(learned, lambda m: {n: _log(takeover(m, n, least)) for n in QUANTITIES}, UNBOUNDED)
-    left_out = {
-        task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
-        for task, quantities in takeovers.items()
+TASK = {"task": Column("task that the network was trained on")}
+ATTENTION = {"attention": Column("whether attention is learned or held uniform")}
+STEP = {"step": Column("updates so far")}
+CHANCE = {"chance": Column("share of the source that is the right word, as the probe would be by chance")}
+LATE_RISE = {"late_rise": Column("words right at the end, minus those after half of the updates")}
+ABOVE_CHANCE = {"above_chance": Column("share of the lexical probe on the right word, minus chance")}
+MEANINGS = {name: column.meaning for name, column in QUANTITIES.items()}
+QUANTITY = {"quantity": Column("what takes over", categories=MEANINGS)}
+TAKEOVER = {
+    "takeover": Column("updates until half of the way from the first to the last value; empty where none"),
+    "first": Column("value before training"),
+    "last": Column("value after training"),
+}
+LOG_TAKEOVER = {name: Column(f"takeover; {meaning}", "log2 updates") for name, meaning in MEANINGS.items()}
+LEFT_OUT = {"left_out": Column("networks without a takeover", "networks", low=0)}
+ORDER = {
+    "order": Column(
+        "by what quantities and since when",
+        categories={
+            "order": "since words are translated, by the lexical probe",
+            "order_by_shares": "the same, with covariance shares of the terms",
+            "order_by_gain": "since the probe is larger at one position than at others",
+            "order_by_accuracy": "since words are known, by the largest probe",
+        },
+    ),
+    "pair": Column("quantity whose takeover comes after"),
+    "ratio": Column("log2 of the ratio of two takeovers: 1 is twice as late"),
+}
+FOLLOWING = (*TERMS, "on_word", "attention_accuracy", "agreement", "token_accuracy")
+ORDERS = {  # by kind of order: the reference, and by name the quantities that follow it
+    "order": ("translation", {name: name for name in FOLLOWING}),
+    "order_by_shares": ("translation", {"temporal": "temporal_share", "input": "input_share"}),
+    "order_by_gain": ("gain", {name: name for name in FOLLOWING}),
+    "order_by_accuracy": ("word_accuracy", {name: name for name in FOLLOWING}),
+}
+TERM = {
+    "decoder": Column("part of the decoder state", categories=PARTS_OF_STATES),
+    "encoder": Column("part of the encoder state", categories=PARTS_OF_STATES),
+    "share": Column("covariance share of the term after training"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``takeovers`` and ``orders`` are logarithms of updates to base 2."""
+    learned, uniform = _plan(config)
+    least = {"least": config.least}
+    a_snapshot = "a snapshot of a network"
+    networks = plan_frame(
+        learned,
+        store,
+        TASK,
+        records=partial(_takeovers, **least),
+        columns=QUANTITY | TAKEOVER,
+        row="a quantity of a network",
+    )
+    logarithms = plan_frame(
+        learned, store, TASK, records=partial(_log_takeovers, **least), columns=LOG_TAKEOVER
+    )
+    orders = plan_frame(
+        learned, store, TASK, records=partial(_orders, **least), columns=ORDER, row="a pair of takeovers"
+    )
+    last = plan_frame(learned, store, TASK, records=_last, columns=QUANTITIES | CHANCE | LATE_RISE)
+    terms = plan_frame(learned, store, TASK, records=_terms, columns=TERM, row="a term of a network")
+    of_uniform = {name: QUANTITIES[name] for name in OF_UNIFORM} | CHANCE | LATE_RISE | ABOVE_CHANCE
+    uniform_last = plan_frame(uniform, store, TASK, records=_last_of_uniform, columns=of_uniform)
+    less_learned = differences(uniform_last, last, ["translation"], on=["task", "seed"])
+
+    of_snapshots = ATTENTION | STEP | CHANCE | {name: QUANTITIES[name] for name in OF_SNAPSHOTS}
+    courses, snapshots = [], []
+    for attention, plan, names in (("learned", learned, QUANTITIES), ("uniform", uniform, OF_UNIFORM)):
+        records = partial(_by_snapshot, attention=attention, names=tuple(names))
+        columns = ATTENTION | STEP | {name: QUANTITIES[name] for name in names}
+        by_snapshot = plan_frame(plan, store, TASK, records=records, columns=columns, row=a_snapshot)
+        courses.append(_by_quantity(summarise(by_snapshot, [*ATTENTION, *TASK, *STEP], names)))
+        records = partial(_of_snapshots, attention=attention)
+        snapshots.append(plan_frame(plan, store, TASK, records=records, columns=of_snapshots, row=a_snapshot))
+    return {
+        "courses": joined(courses).select(*ATTENTION, *TASK, "quantity", *STEP, *INTERVAL),
+        "takeovers": _with_left_out(summarise(logarithms, list(TASK), QUANTITIES), logarithms),
+        "networks": networks,
+        "snapshots": joined(snapshots),
+        "orders": summarise(orders, [*TASK, "order", "pair"], ["ratio"]),
+        "last": summarise(last, list(TASK), QUANTITIES | CHANCE | LATE_RISE),
+        "terms": summarise(terms, [*TASK, "decoder", "encoder"], ["share"]),
+        "uniform": summarise(uniform_last, list(TASK), of_uniform),
+        "less_learned": summarise(less_learned, list(TASK), ["translation"]),
     }
-    values = order_values(learned, least) | {
-        "takeover": takeovers,
-        "left_out": left_out,
-        "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
-        "terms": summarised(learned, lambda m: {"_".join(p): m[f"share.{'_'.join(p)}"][-1] for p in PAIRS}),
-        "uniform": {task: uniform_values(own, learned.get((task,), [])) for (task,), own in uniform.items()},
-    }
-    return values, {
-        "courses": course_rows(learned, "learned") + course_rows(uniform, "uniform"),
-        "takeovers": [
-            row | {"left_out": left_out[row["task"]][row["quantity"]]}
-            for row in rows_of(takeovers, "task", "quantity")
-        ],
-        "networks": network_rows(learned, least),
-        "snapshots": snapshot_rows(learned, "learned") + snapshot_rows(uniform, "uniform"),
-    }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """``less_learned``: the probe on the right word with uniform attention, minus that with learned one."""
+    parts = (*ORDERS, "takeover", "left_out", "last", "terms", "uniform")
+    undefined: dict[str, object] = {part: {} for part in parts}
+    for task in tables["uniform"].frame["task"].unique():
+        undefined[f"uniform.{task}.less_learned"] = interval_of()
+    return view(
+        undefined,
+        keyed(tables["orders"], "{order}.{task}.{pair}"),
+        keyed(tables["takeovers"], "takeover.{task}.{quantity}"),
+        keyed(tables["takeovers"], "left_out.{task}.{quantity}", LEFT_OUT),
+        keyed(tables["last"], "last.{task}.{quantity}"),
+        keyed(tables["terms"], "terms.{task}.{decoder}_{encoder}"),
+        keyed(tables["uniform"], "uniform.{task}.{quantity}"),
+        keyed(tables["less_learned"], "uniform.{task}.less_learned"),
+    )
+
+
+def _takeovers(measured: dict, *, least: float) -> list[dict]:
+    rows = []
+    for quantity in QUANTITIES:
+        numbers = course(measured, quantity)
+        step = takeover_step(measured["steps"], numbers, least=least)
+        rows.append({"quantity": quantity, "takeover": step, "first": numbers[0], "last": numbers[-1]})
+    return rows
+
+
+def _log_takeovers(measured: dict, *, least: float) -> dict[str, float | None]:
+    return {quantity: log_takeover(measured, quantity, least=least) for quantity in QUANTITIES}
+
+
+def _orders(measured: dict, *, least: float) -> list[dict]:
+    rows = []
+    for order, (reference, quantities) in ORDERS.items():
+        for name, quantity in quantities.items():
+            ratio = after(measured, quantity, reference, least=least)
+            rows.append({"order": order, "pair": f"{name}_after_translation", "ratio": ratio})
+    return rows
+
+
+def _last(measured: dict) -> dict:
+    return last_values(measured, QUANTITIES)
+
+
+def _last_of_uniform(measured: dict) -> dict:
+    above_chance = measured["translation"][-1] - measured["chance"]
+    return last_values(measured, OF_UNIFORM) | {"above_chance": above_chance}
+
+
+def _terms(measured: dict) -> list[dict]:
+    return [
+        {"decoder": decoder, "encoder": encoder, "share": measured[f"share.{decoder}_{encoder}"][-1]}
+        for decoder, encoder in PAIRS
+    ]
+
+
+def _by_snapshot(measured: dict, *, attention: str, names: Sequence[str]) -> Iterator[dict]:
+    courses = {name: course(measured, name) for name in names}
+    for place, step in enumerate(measured["steps"]):
+        numbers = {name: whole_course[place] for name, whole_course in courses.items()}
+        yield {"attention": attention, "step": step} | numbers
+
+
+def _of_snapshots(measured: dict, *, attention: str) -> Iterator[dict]:
+    for place, step in enumerate(measured["steps"]):
+        numbers = {name: measured[name][place] for name in OF_SNAPSHOTS if name in measured}
+        yield {"attention": attention, "step": step, "chance": measured["chance"]} | numbers
+
+
+def _by_quantity(estimates: Table) -> Table:
+    """Return courses one after the other: by task, then by quantity, then by step."""
+    courses = estimates.frame.groupby(["task", "quantity"], sort=False).ngroup()
+    return estimates.with_rows(estimates.frame.iloc[courses.argsort(kind="stable")])
+
+
+def _with_left_out(estimates: Table, networks: Table) -> Table:
+    networks_of_task = networks.frame["task"].value_counts()
+    left_out = estimates.frame["task"].map(networks_of_task) - estimates.frame["n"]
+    return estimates.assign(LEFT_OUT, left_out=left_out).select(*TASK, "quantity", *INTERVAL, *LEFT_OUT)
 
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:

@@ -1,18 +1,21 @@
 """What forms the attention of a Transformer that others trained, judged by predictions made beforehand."""
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Annotated
 
-import numpy as np
-
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, frame, joined, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
-from notebooks.shared.intervals import correlated, interval_of
+from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 
-SEED = 20_261_125  # of the bootstrap: any fixed number
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
+# Layers are set by design; heads are taken as drawn within them.
+WITHIN_LAYERS = Bootstrap(groups="layer", draws_groups=False, seed=20_261_125)
 
 
 class Config(BaseConfig):
@@ -34,39 +37,122 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of([spec], measure_published_heads, batch_size=config.batch_size)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``typical`` and ``copies``: of a head's typicality, and of its attention on the symbol due, with its
-    shares. Intervals take heads as drawn within layers; heads that attend evenly are left out."""
-    measured = next((found for _, found in answers(measurements(config), store)), None)
-    if measured is None:
-        return {}, {"heads": []}
-    heads = measured["heads"]
-    varied = [row for row in heads if row["uniform"] < EVEN]
-    last = max(row["layer"] for row in heads)
-    ends = [row for row in varied if row["layer"] in (0, last)]
+MEANT = {
+    "temporal": "the product of temporal parts",
+    "input": "the product of input parts",
+    "mixed": "the two products of a temporal and an input part",
+    "residual": "the five terms with a residual",
+}
+SHARES = {f"{part}_share": Column(f"covariance share of {terms}") for part, terms in MEANT.items()}
+ENDS = {
+    f"{part}_{end}": Column(f"{end}er end of the 95 % interval of {part}_share, over molecules")
+    for part in MEANT
+    for end in ("low", "high")
+}
+HEAD = dict(
+    sorted(
+        {
+            "layer": Column("layer of the decoder, from 0"),
+            "head": Column("head of its cross-attention, from 0"),
+            "near_typicality": share("typicality, with molecules of the nearest sizes"),
+            "copies": share("attention on the symbol that is to be written"),
+            "copies_by_chance": share("uniform attention on the symbol that is to be written"),
+            "temporal_rebuilds": share("1 minus total variation from attention of temporal terms alone"),
+            "input_rebuilds": share("1 minus total variation from attention of input terms alone"),
+            "uniform": share("1 minus total variation from uniform attention"),
+            "spread": Column("standard deviation of the scores along a row", low=0),
+            **SHARES,
+            **ENDS,
+        }.items()
+    )
+)
+LAYER = {"layer": Column("layer of the decoder, from 1")} | {
+    part: Column(f"mean over heads of the covariance share of {terms}") for part, terms in MEANT.items()
+}
+NETWORK = {
+    "quality.accuracy": share("symbols that are predicted correctly"),
+    "quality.loss": Column("cross-entropy of the next symbol", "nats a symbol", low=0),
+    "quality.loss_by_frequency": Column(
+        "the same of predicting how often symbols occur", "nats a symbol", low=0
+    ),
+    "quality.most_frequent": share("symbols that are the most frequent one"),
+    "quality.sentences": Column("molecules that these numbers are of", low=0),
+    "quality.whole_sentences": share("molecules of which every symbol is predicted correctly"),
+    "quality.words": Column("symbols that these numbers are of", low=0),
+    "molecules.fitted": Column("molecules that components are fitted on", low=0),
+    "molecules.judged": Column("molecules that shares are judged on", low=0),
+    "heads.all": Column("heads", low=0),
+    "heads.varied": Column(f"heads further from uniform attention than {EVEN}", low=0),
+}
 
-    def apart(points: np.ndarray) -> float:
-        layers, shares = points.T
-        return float(shares[layers == last].mean() - shares[layers == 0].mean())
 
-    def of_layer(layer: int, part: str) -> list[float]:
-        return [row[f"{part}_share"] for row in heads if row["layer"] == layer]
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Compute what a head's shares have to do with its typicality, with copying, and with its layer.
 
+    Heads that attend evenly are left out.
+    """
+
+    def of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        asked = measurements(config)
+        return frame(asked, store, names={}, columns_of=_no_names, records=records, columns=columns, row=row)
+
+    heads = of(itemgetter("heads"), HEAD, "a head")
+    varied = heads.query("uniform < @even", even=EVEN)
+    last = heads.frame["layer"].max()
+    ends = varied.query("layer == 0 or layer == @last", last=last)
     return {
-        "typical": {part: _over_heads(varied, "near_typicality", f"{part}_share") for part in REPORTED},
-        "copies": {part: _over_heads(varied, "copies", f"{part}_share") for part in REPORTED},
-        "residual": {"last_less_first": _over_heads(ends, "layer", "residual_share", statistic=apart)},
-        "layers": {
-            f"layer_{layer + 1}": {part: float(np.mean(of_layer(layer, part))) for part in REPORTED}
-            for layer in range(last + 1)
-        },
+        "heads": heads,
+        "network": of(_network, NETWORK, "the network"),
+        "layers": _layers(heads),
+        "over_heads": joined(
+            [
+                correlations(_of_several_layers(varied), number, SHARES, resampled=WITHIN_LAYERS)
+                for number in ("near_typicality", "copies")
+            ]
+        ),
+        "last_layer_minus_first": end_differences(
+            _of_several_layers(ends), "layer", ["residual_share"], resampled=WITHIN_LAYERS
+        ),
+    }
+
+
+def _no_names(spec: RunSpec) -> dict[str, object]:
+    """Return no columns: there is one network."""
+    return {}
+
+
+def _network(measured: dict) -> dict:
+    varied = [head for head in measured["heads"] if head["uniform"] < EVEN]
+    return {
         "quality": measured["quality"],
-        "heads": {"all": len(heads), "varied": len(varied)},
         "molecules": {"fitted": measured["fitted"], "judged": measured["judged"]},
-    }, {"heads": heads}
+        "heads": {"all": len(measured["heads"]), "varied": len(varied)},
+    }
 
 
-def _over_heads(rows: list[dict], *columns: str, **how: object) -> dict[str, float | int]:
-    if len({row["layer"] for row in rows}) < 2:
-        return interval_of() | {"n": len(rows)}
-    return correlated(rows, *columns, by="layer", nested=False, seed=SEED, **how)
+def _layers(heads: Table) -> Table:
+    means = heads.frame.groupby("layer", as_index=False)[list(SHARES)].mean()
+    means["layer"] += 1
+    named = means.rename(columns={f"{part}_share": part for part in REPORTED})
+    return Table(named[list(LAYER)], LAYER, "a layer")
+
+
+def _of_several_layers(heads: Table) -> Table:
+    """Return the heads, or none where all are of one layer, of which nothing is said."""
+    if heads.frame["layer"].nunique() > 1:
+        return heads
+    return heads.with_rows(heads.frame[:0])
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """``typical`` and ``copies``: correlations of a head's shares with its typicality, and with copying."""
+    over_heads = tables["over_heads"]
+    parts = over_heads.frame["quantity"].str.removesuffix("_share")
+    over_heads = over_heads.assign({"part": Column("part of the states")}, part=parts)
+    return view(
+        keyed(over_heads.query("along == 'near_typicality'"), "typical.{part}"),
+        keyed(over_heads.query("along == 'copies'"), "copies.{part}"),
+        keyed(tables["last_layer_minus_first"], "residual.last_less_first"),
+        keyed(tables["layers"], "layers.layer_{layer}.{column}", REPORTED),
+        keyed(tables["network"], "{column}", NETWORK),
+    )

@@ -1,11 +1,11 @@
 """The first paper's decomposition in Transformers: which terms form the attention of each head."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -21,25 +21,46 @@ from attnlib.decomposition.term_names import NINE
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
 from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.results.frames import Table, joined, keyed, nested, view
+from companion.runs.columns import INTERVAL, Column, Columns, share
+from companion.runs.columns import NETWORK as SUITE
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.intervals import bootstrapped, interval_of, nested, spearman_of_points
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import exact_matches
-from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.summaries import less, rows_of, summarised
+from notebooks.shared.summaries import Bootstrap, correlations, differences, summarise
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
-from notebooks.shared.thresholds import LEARNED
 
-NUMBERS = (
-    "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share", "content_share",
-    "temporal_rebuilds", "input_rebuilds", "position_rebuilds", "no_residual_rebuilds", "uniform",
-    "typicality", "typicality_coverage", "spread",
-)  # fmt: skip
+SHARES = {
+    "temporal_share": Column("covariance share of temporal · temporal"),
+    "input_share": Column("covariance share of input · input"),
+    "mixed_share": Column("covariance share of the two products of a temporal and an input part"),
+    "residual_share": Column("covariance share of the five terms with a residual"),
+    "position_bias_share": Column("covariance share of the bias by distance"),
+    "content_share": Column("covariance share of the four terms without a temporal part"),
+}
+NUMBERS = {
+    **SHARES,
+    "temporal_rebuilds": Column("1 minus total variation from attention of temporal · temporal alone"),
+    "input_rebuilds": Column("1 minus total variation from attention of input · input alone"),
+    "position_rebuilds": Column("the same of temporal · temporal and the bias by distance"),
+    "no_residual_rebuilds": Column("the same of all terms without a residual"),
+    "uniform": share("1 minus total variation from uniform attention"),
+    "typicality": share("1 minus the total variation between a sentence's attention and that of others"),
+    "typicality_coverage": Column("sentences in groups that are large enough for a typicality, as a share"),
+    "spread": Column("standard deviation of the scores along a row"),
+}
 MIXED = ("temporal·input", "input·temporal")
 CONTENT = tuple(name for name in NINE if "temporal" not in name)
-VARIANCE = ("temporal_unique", "input_unique", "shared", "residual")
+VARIANCE = {
+    "temporal_unique": Column("variance of states that position alone explains, as a share"),
+    "input_unique": Column("variance of states that the word alone explains, as a share"),
+    "shared": Column("variance of states that position and word explain together, as a share"),
+    "residual": Column("variance of states that no sum of position and word explains, as a share"),
+}
 _BATCH = 256
 
 
@@ -186,125 +207,180 @@ def _means(rows: np.ndarray) -> dict[str, float | int | None]:
     }
 
 
-if TYPE_CHECKING:  # a bare node reads from here what is measured, and has no pandas
-    import pandas as pd
-
-SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
-PARTS = {  # of the values → columns of the table
-    "layers": ("kind", "layer", "state", "number"),
-    "networks": ("number",),
-    "states": ("site", "state", "number"),
-    "terms": ("layer", "term"),
+KIND = {
+    "task": Column("task that the network was trained on"),
+    "positions": Column("how the network knows positions: sinusoidal, learned, relative, rotary, none"),
 }
+NETWORK = {**KIND, "seed": SUITE["seed"]}
+LEARNED = {"learned": Column("1 if the network has learned its task, else 0")}
+STATE = {"state": Column("before or after training: untrained, trained")}
+OF_HEAD = {
+    **STATE,
+    "head": Column("head of its attention, from 1"),
+    "kind": Column("which attention: cross, encoder_self, decoder_self"),
+    "layer": Column("layer, from 1"),
+    **NUMBERS,
+    "varies": Column("1 if the scores vary enough for shares, else 0; then shares are empty"),
+}
+HEAD = {**NETWORK, **LEARNED, **STATE} | dict(sorted(OF_HEAD.items()))
+OF_LAYER = {"kind": OF_HEAD["kind"], "layer": Column("layer_1, layer_2, …"), **STATE}
+ABLE = {
+    "token_accuracy": share("words and end marks that are predicted correctly"),
+    "exact_match": share("sentences that are written without a fault"),
+    "parameters": Column("parameters of the network"),
+}
+SITE = {"site": Column("states that are read: half, layer and attention, what is embedded, or a half's end")}
+TERM = {"layer": OF_HEAD["layer"], "term": Column("term of the scores of cross-attention, after training")}
+TERM_SHARE = {"share": Column("covariance share of the term, in the mean over heads")}
+READING = {"read": Column("whether the source has the word just read once, or again")}
+READ_NUMBERS = {
+    "accuracy": share("words that are predicted correctly"),
+    "attention": Column("attention on the aligned word, mean over layers and heads"),
+}
+STEPS = {"steps": Column("words that these numbers are of", low=0)}
+CORRELATED = {
+    "heads": Column("heads with both numbers", low=0),
+    "left_out": Column("heads without, as their scores hardly vary", low=0),
+}
+DIFFERENCE = {"difference": Column("what is subtracted from what")}
+SMALLEST = "smallest"  # of all kinds of positions, seed by seed
 
 
-def head_table(measured: dict, least_spread: float) -> list[dict]:
-    """A row a head of one network in either state, layers and heads counted from 1."""
-    rows = []
+def head_records(measured: dict, least_spread: float) -> list[dict]:
+    """Return a record for each head of one network in either state, layers and heads counted from 1."""
+    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
+
+    accuracy = measured["token_accuracy"][-1]
+    learned = holds("learned-transformers", paper="beyond", token_accuracy=accuracy)
+    records = []
     for state in STATES:
         for head in measured[state]["heads"]:
             varies = head["spread"] is not None and head["spread"] >= least_spread
-            shares = {share: head[share] if varies else None for share in SHARES}
-            counted = {place: head[place] + 1 for place in ("layer", "head")}
-            rows.append({"state": state} | head | counted | shares | {"varies": int(varies)})
-    return rows
+            shares = {name: head[name] if varies else None for name in SHARES}
+            numbered = {"layer": head["layer"] + 1, "head": head["head"] + 1}
+            flags = {"state": state, "learned": int(learned), "varies": int(varies)}
+            records.append(head | numbered | shares | flags)
+    return records
 
 
-def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
-    """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
-    import pandas as pd
-
-    heads = pd.DataFrame(head_table(measured, least_spread)).astype(dict.fromkeys(NUMBERS, float))
-    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(NUMBERS)].mean()
-    shares = pd.DataFrame(measured["terms"]).astype({"share": float})
-    shares = shares.groupby(["layer", "term"], sort=False)["share"].mean()
-    able = picked(measured, ("exact_match", "parameters"))
-    states = ((row["site"], state, row) for state in STATES for row in measured[state]["states"])
-    return {
-        "layers": nested({(kind, f"layer_{n}", s): dict(own) for (kind, n, s), own in means.iterrows()}),
-        "networks": {"token_accuracy": measured["token_accuracy"][-1]} | able,
-        "states": nested({(site, state): picked(row, VARIANCE) for site, state, row in states}),
-        "terms": nested({(int(layer) + 1, term): share for (layer, term), share in shares.items()}),
-    }
+def _able(measured: dict) -> dict:
+    return measured | {"token_accuracy": measured["token_accuracy"][-1]}
 
 
-AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
+def _states(measured: dict) -> list[dict]:
+    return [{"state": state} | row for state in STATES for row in measured[state]["states"]]
 
 
-def cross_heads(heads: "pd.DataFrame") -> "pd.DataFrame":
-    """Those that are judged: trained, of networks that learned their task."""
-    return heads[(heads["kind"] == "cross") & (heads["state"] == "trained") & (heads["learned"] == 1)]
+def _terms(measured: dict) -> list[dict]:
+    return [row | {"layer": row["layer"] + 1} for row in measured["terms"]]
 
 
-def correlations(heads: "pd.DataFrame") -> dict[str, dict]:
-    """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
-    rows = cross_heads(heads)
-    return {number.removesuffix("_share"): _correlation(rows, number) for number in AGAINST}
+def _read(measured: dict) -> list[dict]:
+    return [{"read": read} | measured[read] for read in sorted(READ)]
 
 
-def _correlation(rows: "pd.DataFrame", number: str) -> dict:
-    """Tasks are drawn, and networks within them, of any code of positions; all heads of a network together.
-
-    A network is a matrix (heads, 2), NaN where undefined.
-    """
-    pairs = rows[["typicality", number]].astype(float)
-    pairs = pairs.mask((rows["varies"] == 0) | pairs.isna().any(axis=1))
-    networks = {
-        str(task): [
-            pairs.loc[network.index].to_numpy()
-            for _, network in own.groupby(["positions", "seed"], sort=False)
-        ]
-        for task, own in rows.groupby("task", sort=False)
-    }
-    defined = int(pairs.notna().all(axis=1).sum())
-    counted = {"heads": defined, "left_out": len(rows) - defined}
-    return bootstrapped(networks, _spearman_of_networks, defined) | counted
+def mean_over_heads(heads: Table, by: Sequence[str], numbers: Iterable[str]) -> Table:
+    """Return the means of the heads of each group, of those that have the number."""
+    names = list(numbers)
+    frame = heads.frame.astype(dict.fromkeys(names, float))
+    means = frame.groupby(list(by), sort=False, as_index=False)[names].mean()
+    columns = {name: heads.columns[name] for name in (*by, *names)}
+    return Table(means, columns, "heads of a network")
 
 
-def _spearman_of_networks(networks: np.ndarray) -> float:
-    points = networks.reshape(-1, 2)
-    points = points[~np.isnan(points).any(1)]
-    return spearman_of_points(points) if len(points) > 1 else math.nan
+def gathered(table: Table, by: Sequence[str]) -> Table:
+    """Return the rows in another order: those of a group one after the other, groups by their first row."""
+    group = table.frame.groupby(list(by), sort=False).ngroup()
+    return table.with_rows(table.frame.loc[group.sort_values(kind="stable").index])
 
 
-def last_less_first(heads: "pd.DataFrame") -> dict:
-    """Residual share of the last layer less the first: over heads, then a seed's networks, then seeds."""
-    rows = cross_heads(heads)
-    last, first = (
-        rows[rows["layer"] == layer].groupby(["seed", "task", "positions"])["residual_share"].mean()
-        for layer in (rows["layer"].max(), rows["layer"].min())
+# What correlates with the typicality of heads.
+AGAINST = (
+    "temporal_share",
+    "input_share",
+    "mixed_share",
+    "residual_share",
+    "temporal_rebuilds",
+    "input_rebuilds",
+)
+# Tasks are drawn, and networks within them, however they know positions; heads of a network stay together.
+OVER_NETWORKS = Bootstrap(groups="task", units=("positions", "seed"))
+
+
+def cross_heads(heads: Table) -> Table:
+    """Return the heads that are judged: trained cross-attention of networks that have learned their task."""
+    return heads.query("kind == 'cross' and state == 'trained' and learned == 1")
+
+
+def correlations_with_typicality(heads: Table) -> Table:
+    """Return rank correlations of typicality over heads of cross-attention, and how many heads those are."""
+    judged = cross_heads(heads)
+    varying = judged.query("varies == 1")
+    found = correlations(varying, "typicality", AGAINST, resampled=OVER_NETWORKS)
+    has_both = [varying.frame[["typicality", number]].notna().all(axis=1) for number in AGAINST]
+    counted = [int(both.sum()) for both in has_both]
+    left_out = [len(judged.frame) - number for number in counted]
+    return found.assign(CORRELATED, heads=counted, left_out=left_out)
+
+
+def last_minus_first_layer(heads: Table) -> Table:
+    """Return the residual share of the last layer minus the first, over a seed's networks, then seeds."""
+    judged = cross_heads(heads)
+    by_layer = mean_over_heads(judged, [*NETWORK, "layer"], ["residual_share"])
+    last, first = by_layer.frame["layer"].max(), by_layer.frame["layer"].min()
+    deepened = differences(
+        by_layer.query("layer == @last", last=last),
+        by_layer.query("layer == @first", first=first),
+        ["residual_share"],
+        on=list(NETWORK),
     )
-    return interval_of((last - first).groupby("seed").mean())
+    by_seed = mean_over_heads(deepened, ["seed"], ["residual_share"])
+    return summarise(by_seed, [], ["residual_share"])
 
 
-def differences(heads: "pd.DataFrame") -> dict[str, dict]:
-    """Temporal share of cross-attention by kind of positions, of one task or kind less another's, over seeds.
-    ``smallest``: seed by seed the least."""
-    import pandas as pd
+def temporal_differences(heads: Table) -> Table:
+    """Return how temporal shares of cross-attention differ between tasks, and between kinds of positions.
 
-    rows = cross_heads(heads)
-    kinds, anchored = (own["positions"].unique() for own in (heads, heads[heads["task"] == ANCHORED]))
-
-    def apart(*both: tuple[str, str]) -> "pd.Series":
-        own = (rows[(rows["task"] == task) & (rows["positions"] == kind)] for task, kind in both)
-        one, other = (each.groupby("seed")["temporal_share"].mean() for each in own)
-        return one - other
-
-    tasks = pd.DataFrame({kind: apart(("one_to_one", kind), ("reordering", kind)) for kind in kinds})
-    rest = [kind for kind in kinds if kind != "sinusoidal"]
-    pairs = {
-        "one_to_one_less_reordering": dict(tasks) | {"smallest": tasks.min(axis=1, skipna=False)},
-        "sinusoidal_less": {n: apart(("one_to_one", "sinusoidal"), ("one_to_one", n)) for n in rest},
-        "anchored_less_free": {n: apart((ANCHORED, n), ("one_to_one", n)) for n in anchored},
+    Networks are paired by seed. ``smallest``: seed by seed the least over kinds of positions, of seeds that
+    have them all.
+    """
+    shares = mean_over_heads(cross_heads(heads), list(NETWORK), ["temporal_share"])
+    one_to_one, reordering, anchored = (
+        shares.query("task == @task", task=task) for task in ("one_to_one", "reordering", ANCHORED)
+    )
+    tasks = differences(one_to_one, reordering, ["temporal_share"], on=["positions", "seed"])
+    kinds = heads.frame["positions"].unique()
+    by_seed = tasks.frame.pivot_table(index="seed", columns="positions", values="temporal_share")
+    smallest = by_seed.reindex(columns=kinds).min(axis=1, skipna=False)
+    least = tasks.with_rows(smallest.rename("temporal_share").reset_index().assign(positions=SMALLEST))
+    sinusoidal = one_to_one.query("positions == 'sinusoidal'")
+    others = [
+        differences(sinusoidal, one_to_one.query("positions == @kind", kind=kind), ["temporal_share"]).assign(
+            {"positions": KIND["positions"]}, positions=kind
+        )
+        for kind in kinds
+        if kind != "sinusoidal"
+    ]
+    compared = {
+        "one_to_one_less_reordering": [tasks, least],
+        "sinusoidal_less": others,
+        "anchored_less_free": [
+            differences(anchored, one_to_one, ["temporal_share"], on=["positions", "seed"])
+        ],
     }
-    return {name: {kind: interval_of(own) for kind, own in kinds.items()} for name, kinds in pairs.items()}
+    return joined(
+        [
+            _named(difference, summarise(pairs, ["positions"], ["temporal_share"]))
+            for difference, tables in compared.items()
+            for pairs in tables
+        ]
+    )
 
 
-def _read(measured: dict) -> dict:
-    """At words read that the source has once, again, and their difference."""
-    own = picked(measured, READ, ("attention", "accuracy"))
-    return own | {"once_less_again": less(own["once"], own["again"])}
+def _named(difference: str, estimates: Table) -> Table:
+    columns = list(estimates.frame)
+    return estimates.assign(DIFFERENCE, difference=difference).select(*DIFFERENCE, *columns)
 
 
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
@@ -399,33 +475,83 @@ PROFILES = {
 }  # fmt: skip
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> dict[str, Table]:
     """What is compared or correlated is of networks that learned their task, but for the anchored control."""
-    import pandas as pd
+    networks, on_one_to_one = _plan(config)
 
-    networks, again = (answered(plan, store) for plan in _plan(config))
-    rows = [
-        name | {"learned": int(measured["token_accuracy"][-1] >= LEARNED)} | row
-        for name, measured in by_network(networks, "task", "positions")
-        for row in head_table(measured, config.least_spread)
-    ]
-    columns = ("task", "positions", "seed", "learned", "state", "kind", "layer", "varies", *NUMBERS)
-    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(NUMBERS, float))
-    judged = heads[heads["task"] != ANCHORED]
-    of_each = {
-        kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]
-        for kind, points in networks.items()
-    }
-    parts = {part: summarised(of_each, itemgetter(part)) for part in PARTS}
-    readings = by_network(again, "positions")
+    def of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
+        return plan_frame(networks, store, KIND, records=records, columns=columns, row=row)
+
+    records_of_heads = partial(head_records, least_spread=config.least_spread)
+    heads = of(records_of_heads, LEARNED | OF_HEAD, "a head of a network, before or after training")
+    heads = heads.with_rows(heads.frame.astype(dict.fromkeys(NUMBERS, float)))
+    judged = heads.query("task != @anchored", anchored=ANCHORED)
+    layers = mean_over_heads(heads, [*NETWORK, *OF_LAYER], NUMBERS)
+    layers = layers.assign(OF_LAYER, layer="layer_" + layers.frame["layer"].astype(str))
+    states = of(_states, SITE | STATE | VARIANCE, "states of a network, before or after training")
+    terms = mean_over_heads(of(_terms, TERM | TERM_SHARE, "a term of a head"), [*NETWORK, *TERM], TERM_SHARE)
+    repeated = plan_frame(
+        on_one_to_one,
+        store,
+        {"positions": KIND["positions"]},
+        records=_read,
+        columns=READING | READ_NUMBERS | STEPS,
+        row="words of a network after which it has read a word once, or again",
+    )
+    once, again = (repeated.query("read == @read", read=read) for read in READ)
+    led_astray = differences(once, again, READ_NUMBERS, on=["positions", "seed"])
     return {
-        "correlation": correlations(judged),
-        "residual": {"last_less_first": last_less_first(judged)},
-        **differences(heads),
-        "repeated": summarised(again, _read),
-        **{part: parts[part] for part in ("networks", "layers", "states")},
-    }, {
-        "heads": rows,
-        "repeated": [name | row for name, own in readings for row in rows_of(own, "read")],
-        **{part: rows_of(parts[part], "task", "positions", *own) for part, own in PARTS.items()},
+        "heads": heads.select(*HEAD),
+        "repeated": repeated,
+        "layers": _by_number(gathered(layers, [*KIND, "kind", "layer"]), [*KIND, *OF_LAYER], NUMBERS),
+        "networks": _by_number(of(_able, ABLE, "a trained network"), list(KIND), ABLE),
+        "states": _by_number(gathered(states, [*KIND, *SITE]), [*KIND, *SITE, *STATE], VARIANCE),
+        "terms": summarise(terms, [*KIND, *TERM], TERM_SHARE).select(*KIND, *TERM, *INTERVAL),
+        "repeated_by_positions": summarise(repeated, ["positions", *READING], READ_NUMBERS),
+        "once_minus_again": summarise(led_astray, ["positions"], READ_NUMBERS),
+        "correlation": correlations_with_typicality(judged),
+        "last_minus_first_layer": last_minus_first_layer(judged),
+        "temporal_differences": temporal_differences(heads),
     }
+
+
+def _by_number(table: Table, by: Sequence[str], numbers: Iterable[str]) -> Table:
+    return summarise(table, by, numbers).rename(quantity="number")
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return estimates by kind of network, and correlations and differences over them."""
+    parts = tables["correlation"].frame["quantity"].str.removesuffix("_share")
+    correlation = tables["correlation"].assign({"part": Column("number of a head")}, part=parts)
+    of_states = {
+        ("states", row["task"], row["positions"], row["site"], row["state"], row["number"]): {
+            name: row[name] for name in INTERVAL
+        }
+        for row in tables["states"].records()  # a site has dots of its own, as in encoder.0.self
+    }
+    by_key = view(
+        _of_no_networks(tables["heads"]),
+        keyed(correlation, "correlation.{part}"),
+        keyed(correlation, "correlation.{part}.{column}", CORRELATED),
+        keyed(tables["last_minus_first_layer"], "residual.last_less_first"),
+        keyed(tables["temporal_differences"], "{difference}.{positions}"),
+        keyed(tables["repeated_by_positions"], "repeated.{positions}.{read}.{quantity}"),
+        keyed(tables["once_minus_again"], "repeated.{positions}.once_less_again.{quantity}"),
+        keyed(tables["networks"], "networks.{task}.{positions}.{number}"),
+        keyed(tables["layers"], "layers.{task}.{positions}.{kind}.{layer}.{state}.{number}"),
+    )
+    return by_key | {"states": {}} | nested(of_states)
+
+
+def _of_no_networks(heads: Table) -> dict[str, dict]:
+    """Return what is at the keys of kinds of positions of which no networks can be compared."""
+    found: dict[str, dict] = {"networks": {}, "layers": {}, "repeated": {}, "anchored_less_free": {}}
+    found[f"one_to_one_less_reordering.{SMALLEST}"] = interval_of()
+    found["sinusoidal_less"] = {}
+    for kind in heads.frame["positions"].unique():
+        found[f"one_to_one_less_reordering.{kind}"] = interval_of()
+        if kind != "sinusoidal":
+            found[f"sinusoidal_less.{kind}"] = interval_of()
+    for kind in heads.query("task == @anchored", anchored=ANCHORED).frame["positions"].unique():
+        found[f"anchored_less_free.{kind}"] = interval_of()
+    return found

@@ -1,13 +1,12 @@
 """Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import product
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import chain, product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from jaxtyping import Float
@@ -16,16 +15,23 @@ from attnlib.errors import BadInput
 from companion import paths
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, take_files
+from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import agreement
-from notebooks.shared.intervals import bounded, interval_of, jackknife_interval
+from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval
 from notebooks.shared.plan import settings_of
 
-LOWEST = {"agreement": 0.0, "kendall": -100.0}  # of each measure
-# By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
-CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = ("agreement", "kendall")
+# Which samples choose the checkpoint of either run, and which report.
+CHOICES = {"apart": ("selecting", "reporting"), "optimistic": ("all", "all")}
+ENDINGS = {"apart": "", "optimistic": "_optimistic"}  # of the keys of what is chosen so
+Checkpoints = Float[np.ndarray, " checkpoints"]
 Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
 
 
@@ -66,7 +72,7 @@ def best_checkpoint(agreement: Sequence[float]) -> int:
     return int(np.nanargmax(agreement))
 
 
-def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
+def means_of(sums: dict[str, list]) -> dict[str, Checkpoints]:
     """Of either half and of ``all`` samples the mean over rows; NaN where none could be judged."""
     of_halves = np.array([sums[half] for half in agreement.HALVES])  # (half, checkpoint, sums)
     total, rows, _ = np.moveaxis(of_halves, -1, 0)
@@ -75,51 +81,128 @@ def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints
     return dict(zip((*agreement.HALVES, "all"), means, strict=True))
 
 
+# Two runs held against each other.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs of a column have in common, on a part of the data, with a way to choose checkpoints.
+
+    Attributes:
+        column: of the agreement tables.
+        part: of the data.
+        quality: the measure by which the first run's checkpoint is best.
+        choice: of checkpoints, see :data:`CHOICES`.
+        seeds: of the first run and the second.
+        steps: updates at the checkpoints of the second run.
+        performance: how good the second run is at each of these, in percent; None where it is not asked.
+        courses: by measure, how far both agree at each of these, as a share.
+        best: by measure, how far both agree at the best checkpoint of the second run, in percent.
+        chance: what agrees by chance with the second run, in percent.
+    """
+
+    column: str
+    part: str
+    quality: str
+    choice: str
+    seeds: tuple[int, int]
+    steps: list[int]
+    performance: list[float] | None
+    courses: dict[str, Checkpoints]
+    best: dict[str, float]
+    chance: float
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What is estimated over pairs, in percent."""
+        agreement = self.best["agreement"]
+        course = self.courses["agreement"]
+        return self.best | {
+            "above_chance": agreement - self.chance,
+            "rises": agreement - 100 * course[0],
+            "falls": agreement - 100 * course[-1],
+        }
+
+
 def alone(answers: agreement.Answers) -> dict[RunSpec, dict]:
-    """What was asked of single runs."""
+    """Return what was asked of single runs."""
     return {runs[0]: answer for runs, answer in answers.items() if len(runs) == 1}
 
 
 def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
-    """Every part of the data with every measure of quality that networks have there."""
-    parts = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
+    """Return every part of the data with every measure of quality that networks have there."""
+    parts = [
+        (part, quality)
+        for answer in alone(answers).values()
+        for part, qualities in answer["parts"].items()
+        for quality in qualities
+    ]
     return list(dict.fromkeys(parts))
 
 
-def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
-    """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
+def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[Comparison]:
+    """Return a comparison for each column, pair of runs, part of the data, quality and choice."""
+    of_single = alone(answers)
+    comparisons = []
+    for column in agreement.COLUMNS:
+        for first, second in runs.pairs(column):
+            if (first, second) not in answers:
+                continue
+            compare = partial(_compared, column, answers[first, second], of_single.get(second))
+            seeds = (first.seed, second.seed)
+            comparisons += [
+                compare(part=part, quality=quality, choice=choice, seeds=seeds)
+                for part, quality in parts_of(answers)
+                for choice in CHOICES
+            ]
+    return comparisons
 
-    ``agreement`` and ``kendall`` are by checkpoint of the second run; the other numbers as of :func:`row`.
-    """
-    of_one = alone(answers)
-    return [
-        {"column": column, "part": part, "quality": quality, "choice": choice}
-        | {"pair": (pair[0].seed, pair[1].seed)}
-        | _compared(answers[pair], of_one.get(pair[1]), agreement.COLUMNS[column][2], part, quality, choice)
-        for column in agreement.COLUMNS
-        for pair in runs.pairs(column)
-        if pair in answers
-        for part, quality in parts_of(answers)
-        for choice in CHOICES
-    ]
 
-
-def _compared(answer: dict, second: dict | None, sides: str, part: str, quality: str, choice: str) -> dict:
+def _compared(
+    column: str,
+    answer: dict,
+    second: dict | None,
+    *,
+    part: str,
+    quality: str,
+    choice: str,
+    seeds: tuple[int, int],
+) -> Comparison:
     choosing, reporting = CHOICES[choice]
-    best = answer["best"][part]  # a bag of words writes no sentences, and has no BLEU
-    sums = answer["parts"][part][sides][str(best.get(quality, best["accuracy"])[choosing])]
-    found = {"step": answer["steps"], "performance": second and second["parts"][part][quality][reporting]}
-    for measure in LOWEST:
+    best_places = answer["best"][part]
+    # A bag of words writes no sentences, and has no BLEU.
+    place = best_places.get(quality, best_places["accuracy"])[choosing]
+    _, _, sides = agreement.COLUMNS[column]
+    sums = answer["parts"][part][sides][str(place)]
+    courses, best = {}, {}
+    for measure in MEASURES:
         means = means_of(sums[measure])
-        found[measure] = means[reporting]
-        found[f"best_{measure}"] = 100 * found[measure][best_checkpoint(means[choosing])]
-    chance = second["chance"][part].get(sides.split("~")[1], math.nan) if second else math.nan
-    less = {"above_chance": chance, "rises": found["agreement"][0], "falls": found["agreement"][-1]}
-    return found | {name: found["best_agreement"] - 100 * other for name, other in less.items()}
+        courses[measure] = means[reporting]
+        best[measure] = 100 * means[reporting][best_checkpoint(means[choosing])]
+    performance, chance = None, math.nan
+    if second:
+        _, looked_up = sides.split("~")
+        performance = second["parts"][part][quality][reporting]
+        chance = 100 * second["chance"][part].get(looked_up, math.nan)
+    return Comparison(
+        column=column,
+        part=part,
+        quality=quality,
+        choice=choice,
+        seeds=seeds,
+        steps=answer["steps"],
+        performance=performance,
+        courses=courses,
+        best=best,
+        chance=chance,
+    )
 
 
-def over_pairs(numbers: Pairs, column: str) -> dict:
-    """The mean over a column's ordered pairs of seeds, with the jackknife's interval over seeds (of three).
+# Intervals over seeds of numbers of pairs.
+
+
+def over_pairs(numbers: Pairs, column: str) -> Interval:
+    """Return the mean over a column's ordered pairs of seeds, with the jackknife's interval (of three seeds).
 
     Two pairs of runs of two kinds are of four runs, and Student's interval of the two numbers stands. Where
     they are of one kind both pairs are of the same two runs, so there is none.
@@ -127,82 +210,44 @@ def over_pairs(numbers: Pairs, column: str) -> dict:
     first, second, _ = agreement.COLUMNS[column]
     if first != second and len(set().union(*numbers)) == 2:
         return interval_of(numbers.values())
-    return _jackknifed(numbers)
+    return _jackknifed(numbers, _itself)
 
 
-def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: number) -> dict:
-    """The mean over first runs of ``of(mean over second runs, first seed, seeds)``, with its interval."""
+def _itself(mean: float, seed: int, seeds: Sequence[int]) -> float:
+    return mean
+
+
+def _jackknifed(numbers: Pairs, of_first: Callable[[float, int, Sequence[int]], float]) -> Interval:
+    """Return the mean over first runs of ``of_first(mean over second runs, first seed, seeds)``."""
 
     def mean(seeds: Sequence[int]) -> float:
-        found = []
+        of_seeds = []
         for seed in seeds:
-            if own := [number for (one, other), number in numbers.items() if one == seed and other in seeds]:
-                found.append(of(sum(own) / len(own), seed, seeds))
-        return sum(found) / len(found) if found else math.nan
+            of_others = _of_others(numbers, seed, seeds)
+            if of_others:
+                of_seeds.append(of_first(sum(of_others) / len(of_others), seed, seeds))
+        return sum(of_seeds) / len(of_seeds) if of_seeds else math.nan
 
     seeds = sorted(set().union(*numbers))
     return interval_of() if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean)
 
 
-# From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.
+def _of_others(numbers: Pairs, seed: int, seeds: Sequence[int]) -> list[float]:
+    """Return the numbers of a first run with each second run among these seeds."""
+    return [number for (first, second), number in numbers.items() if first == seed and second in seeds]
 
 
-def row(runs: agreement.Runs, answers: agreement.Answers) -> dict:
-    """The numbers of one data set, by part, measure of quality and column, as intervals over seeds.
-
-    ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that have ξ*
-    there, and the same with ``_optimistic``, the paper's choice of checkpoints; ``above_chance``, agreement
-    less 𝒜̂ of the same second run; ``rises`` and ``falls``, agreement at the best checkpoint less that at the
-    first, and at the last. Beside the columns :func:`less_than_frozen`; ``chance``, 𝒜̂ of β at uniform
-    attention; ``final``, for ξ*, how good networks with learned attention are in the end; and ``majority``,
-    the commonest answer's accuracy.
-    """
-    table, of_one, found = compared(runs, answers), alone(answers), {}
-    for part, quality in parts_of(answers):
-        own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
-        numbers = found.setdefault(part, {})[quality] = {c: _intervals(own, c) for c in agreement.COLUMNS}
-        uniform, normal = ([of_one[r] for r in own if r in of_one] for own in (runs.uniform, runs.normal))
-        numbers["chance"] = bounded(interval_of(100 * one["chance"][part]["probe"] for one in uniform))
-        for choice, (_, group) in CHOICES.items():
-            final = interval_of(a["parts"][part][quality][group][-1] for a in normal)
-            numbers[f"final{choice}"] = bounded(final)
-        numbers["less_than_frozen"] = less_than_frozen(own)
-        if quality == "accuracy":  # the same samples for all runs, so any of them can tell
-            numbers["majority"] = next(iter(of_one.values()))["majority"][part]
-    return found
+def _mean_of_others(numbers: Pairs, seed: int, seeds: Sequence[int]) -> float:
+    of_others = _of_others(numbers, seed, seeds)
+    return sum(of_others) / len(of_others) if of_others else math.nan
 
 
-def _intervals(table: list[dict], column: str) -> dict[str, dict]:
-    """Every number of a column, of one part and measure of quality."""
-    found = {}
-    for choice in CHOICES:
-        own_choice = [line for line in table if line["choice"] == choice]
-        own = {line["pair"]: line for line in own_choice if line["column"] == column}
-        for measure in LOWEST:
-            numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
-            found[f"{measure}{choice}"] = bounded(over_pairs(numbers, column), LOWEST[measure])
-            xi, starred = _contextualised(numbers, _attention_courses(own_choice, measure))
-            found[f"{measure}_xi{choice}"] = bounded(xi)
-            found[f"{measure}_starred{choice}"] = bounded(starred, high=1.0)
-        if not choice:
-            for name in ("above_chance", "rises", "falls"):
-                differences = over_pairs({pair: line[name] for pair, line in own.items()}, column)
-                found[name] = bounded(differences, -100.0)
-    return found
-
-
-def less_than_frozen(table: list[dict]) -> dict:
-    """A(α, β) at uniform attention less A(α, α) with all but attention frozen, the two columns of Table 10.
+def less_than_frozen(uniform: Pairs, frozen: Pairs) -> Interval:
+    """Return A(α, β) at uniform attention minus A(α, α) with all but attention frozen: columns of Table 10.
 
     Both numbers share the free networks, their first runs: the difference is taken for each of these, and the
     jackknife leaves out a seed with all its pairs.
     """
-    honest = [line for line in table if not line["choice"]]
-
-    def numbers(column: str) -> Pairs:
-        return {line["pair"]: line["best_agreement"] for line in honest if line["column"] == column}
-
-    uniform, frozen = numbers("alpha_beta_uf"), numbers("alpha_alpha_frozen")
 
     def mean(seeds: Sequence[int]) -> float:
         differences = [
@@ -211,90 +256,290 @@ def less_than_frozen(table: list[dict]) -> dict:
         return float(np.mean(differences))
 
     seeds = sorted({first for first, _ in uniform} & {first for first, _ in frozen})
-    if not seeds:
-        return interval_of()
-    return bounded(jackknife_interval(seeds, mean), -100.0)
+    return jackknife_interval(seeds, mean) if seeds else interval_of()
 
 
-def _mean_of_others(numbers: Pairs, seed: int, seeds: Sequence[int]) -> float:
-    """The mean over the second runs among these seeds; NaN without one."""
-    of_others = [number for (first, other), number in numbers.items() if first == seed and other in seeds]
-    return sum(of_others) / len(of_others) if of_others else math.nan
+AttentionCourses = dict[tuple[int, int], tuple[Checkpoints, list[float]]]
 
 
-def _attention_courses(table: list[dict], measure: str) -> dict[tuple[int, int], tuple]:
-    """By pair how far two attentions agree at each checkpoint of the second, and how good that is."""
-    own = (line for line in table if line["column"] == "alpha_alpha" and line["performance"])
-    return {line["pair"]: (line[measure], line["performance"]) for line in own}
+def attention_courses(comparisons: Iterable[Comparison], measure: str) -> AttentionCourses:
+    """Return by pair how far two attentions agree at each checkpoint of the second, and how good that is."""
+    return {
+        comparison.seeds: (comparison.courses[measure], comparison.performance)
+        for comparison in comparisons
+        if comparison.column == "alpha_alpha" and comparison.performance
+    }
 
 
-def _contextualised(numbers: Pairs, courses: dict[tuple[int, int], tuple]) -> list[dict]:
-    """ξ in percent, and the share that is starred; courses with all other seeds are averaged to one."""
+def contextualised(numbers: Pairs, courses: AttentionCourses) -> tuple[Interval, Interval]:
+    """Return ξ in percent, and the share that is starred; courses with all other seeds are averaged."""
 
-    def of(number: float, seed: int, seeds: Sequence[int], place: int) -> float:
+    def of_first(number: float, seed: int, seeds: Sequence[int], *, place: int) -> float:
         others = [courses[seed, other] for other in seeds if (seed, other) in courses]
         return contextualise(number / 100, *np.mean(others, axis=0))[place] if others else math.nan
 
-    return [_jackknifed(numbers, partial(of, place=place)) for place in (0, 1)]
+    xi, starred = (_jackknifed(numbers, partial(of_first, place=place)) for place in (0, 1))
+    return xi, starred
 
 
-def weakest(values: dict) -> dict:
-    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its name.
+# What columns of the tables are.
 
-    ``accuracy`` is that of networks with learned attention on the set where they do worst in the end.
+
+EQUATION = "Snell et al. 2021, equation {}"
+
+
+def percent(meaning: str, low: float = 0.0, source: str = "") -> Column:
+    return Column(meaning, "%", low=low, high=100.0, source=source)
+
+
+MEANINGS = {
+    "alpha_beta_uf": "attention, and the probe at uniform attention",
+    "beta_uf_beta_px": "the probe at uniform attention, and the bag of words",
+    "delta_beta_uf": "saliency, and the probe at uniform attention",
+    "alpha_beta": "attention, and the probe of another seed",
+    "alpha_alpha": "attention of two seeds",
+    "alpha_alpha_frozen": "attention, and attention trained alone",
+}
+DATA = {"data": Column("data set")}
+PART = {
+    "part": Column(
+        "part of the data",
+        categories={
+            "validation": "held-out samples",
+            "train": "texts to train on",
+            "training": "sentence pairs to train on",
+        },
+    )
+}
+QUALITY = {
+    "quality": Column(
+        "measure by which checkpoints are best", categories={"accuracy": "answers right", "bleu": "BLEU"}
+    )
+}
+CHOICE = {
+    "choice": Column(
+        "who chooses checkpoints",
+        categories={"apart": "samples that are not reported", "optimistic": "all samples, as in the paper"},
+    )
+}
+COLUMN = {"column": Column("what is compared", categories=MEANINGS)}
+SEEDS = {
+    "seed": Column("random seed of the first network"),
+    "second_seed": Column("random seed of the second network"),
+}
+STEP = {"step": Column("updates of the second network", "updates", low=0)}
+AGREE = {"agreement": percent("agreement 𝒜 (equation 10)"), "kendall": percent("Kendall's τ-b", -100.0)}
+COURSE = {"accuracy": percent("answers of the second network that are right"), **AGREE}
+OF_PAIRS = {
+    **AGREE,
+    "above_chance": percent("agreement, minus that by chance with the same second network", -100.0),
+    "rises": percent("agreement at the best checkpoint, minus that at the first", -100.0),
+    "falls": percent("agreement at the best checkpoint, minus that at the last", -100.0),
+}
+XI = {
+    "agreement_xi": percent("ξ of the agreement", source=EQUATION.format(11)),
+    "agreement_starred": share("seeds of which this is ξ*"),
+    "kendall_xi": percent("ξ of Kendall's τ-b"),
+    "kendall_starred": share("seeds of which this is ξ*"),
+}
+OF_NETWORKS = {
+    "chance": percent("agreement by chance with the probe at uniform attention"),
+    "final": percent("how good networks with learned attention are in the end"),
+}
+FROZEN = {
+    "less_than_frozen": percent("agreement of attention and probe, minus that with attention alone", -100.0)
+}
+MAJORITY = {"majority": percent("accuracy of always giving the commonest answer")}
+VARIANT = {
+    "variant": Column(
+        "reading of saliency",
+        categories={
+            "logit": "gradient of the logit, times the embedding",
+            "log_probability": "gradient of the log-probability, times the embedding",
+            "gradient_norm": "norm of the gradient of the log-probability",
+        },
+    )
+}
+MEASURE = {
+    "measure": Column("measure of agreement", categories={name: AGREE[name].meaning for name in AGREE})
+}
+WAY = {
+    "way": Column(
+        "ties of the probe", categories={"counted": "count as agreement", "broken": "are broken at random"}
+    )
+}
+TIED = {
+    "tied": percent("target words whose largest probe is tied"),
+    "broken": percent("agreement when ties are broken"),
+    "counted": percent("agreement when ties count"),
+}
+BY_WAY = {
+    "largest": percent("agreement at the best of all checkpoints"),
+    "falls": Column("agreement at the best checkpoint by one half, minus the last, by the other", "%"),
+}
+TIED_LAST = {
+    "tied": percent("target words whose largest probe is tied, at the last checkpoint"),
+    "chance": percent("agreement by chance when ties count"),
+    "ends": percent("of the tied words, those that are end marks"),
+}
+BROKEN = {"chance_broken": percent("agreement by chance when ties are broken")}
+WEAKEST_OF = {"weakest_of": Column("data sets that are compared")}
+ABSENT = {"cannot_be_run": Column("why a set is passed over")}
+
+
+def quantity_of(columns: Columns) -> Columns:
+    """Return the column that names which of these quantities is estimated."""
+    return {
+        "quantity": Column("what is estimated", categories={name: str(columns[name]) for name in columns})
+    }
+
+
+# From what was asked of a data set's runs to the rows of the tables, in percent.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The runs of one data set, and what they answered."""
+
+    data: str
+    runs: agreement.Runs
+    answers: agreement.Answers
+    ties: agreement.Answers = field(default_factory=dict)  # of translators
+    gradients: agreement.Answers = field(default_factory=dict)  # of translators
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        return compared(self.runs, self.answers)
+
+    def of(self, part: str, quality: str, choice: str) -> list[Comparison]:
+        """Return the comparisons on a part of the data, by a measure of quality and a choice."""
+        wanted = (part, quality, choice)
+        return [
+            comparison
+            for comparison in self.comparisons
+            if (comparison.part, comparison.quality, comparison.choice) == wanted
+        ]
+
+    @property
+    def groups(self) -> Iterator[tuple[dict[str, str], list[Comparison]]]:
+        """Yield the comparisons of each part, quality and choice, with the columns that name these."""
+        for (part, quality), choice in product(parts_of(self.answers), CHOICES):
+            named = {"data": self.data, "part": part, "quality": quality, "choice": choice}
+            yield named, self.of(part, quality, choice)
+
+
+def estimates_of(asked: Asked) -> Iterator[dict]:
+    """Yield every number of a data set's row in the agreement tables, as an interval over seeds.
+
+    ``above_chance``, ``rises`` and ``falls`` are of checkpoints that are chosen by other samples.
     """
-    of_sets = {name: of["validation"]["accuracy"] for name, of in values.items()}
-
-    def lowest(interval: dict) -> float:
-        return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
-
-    def least(intervals: dict[str, dict], end: Callable[[dict], float]) -> tuple[str, dict]:
-        known = {name: interval for name, interval in intervals.items() if interval["n"]}
-        name = min(known, key=lambda name: end(known[name]), default="")
-        return name, known[name] | {"weakest_of": sorted(known)} if known else interval_of()
-
-    found = {}
-    for column in agreement.COLUMNS:
-        name, interval = least({n: own[column]["above_chance"] for n, own in of_sets.items()}, lowest)
-        found[column] = {"above_chance": interval, "data": name}
-    _, accuracy = least({name: own["final"] for name, own in of_sets.items()}, itemgetter("value"))
-    return found | {"accuracy": accuracy}
+    for named, comparisons in asked.groups:
+        courses = {measure: attention_courses(comparisons, measure) for measure in MEASURES}
+        for column in agreement.COLUMNS:
+            of_column = [comparison for comparison in comparisons if comparison.column == column]
+            for quantity in OF_PAIRS if named["choice"] == "apart" else MEASURES:
+                numbers = {comparison.seeds: comparison.numbers[quantity] for comparison in of_column}
+                estimate = over_pairs(numbers, column)
+                yield {**named, "column": column} | _estimate(quantity, estimate, OF_PAIRS)
+            for measure in MEASURES:
+                numbers = {comparison.seeds: comparison.best[measure] for comparison in of_column}
+                xi, starred = contextualised(numbers, courses[measure])
+                yield {**named, "column": column} | _estimate(f"{measure}_xi", xi, XI)
+                yield {**named, "column": column} | _estimate(f"{measure}_starred", starred, XI)
 
 
-def saliency_by_variant(answers: agreement.Answers, table: list[dict]) -> dict[str, dict[str, dict]]:
-    """By variant of saliency what the tables print: of each pair of runs the largest of all checkpoints.
+def _estimate(quantity: str, estimate: Interval, columns: Columns) -> dict:
+    """Return the record of an estimate, which ends where the numbers of its column end."""
+    return {"quantity": quantity, **bounded(estimate, *columns[quantity].range)}
 
-    Student's interval is over the pairs, which have no run in common. ``…_xi`` is ξ by measure of quality, by
-    the courses of attention (``table``, of :func:`compared`) that the tables take.
+
+def frozen_of(asked: Asked) -> Iterator[dict]:
+    """Yield :func:`less_than_frozen` by part of the data and measure of quality."""
+    for named, comparisons in asked.groups:
+        if named["choice"] == "apart":
+            numbers: dict[str, Pairs] = {"alpha_beta_uf": {}, "alpha_alpha_frozen": {}}
+            for comparison in comparisons:
+                if comparison.column in numbers:
+                    numbers[comparison.column][comparison.seeds] = comparison.best["agreement"]
+            yield named | _estimate("less_than_frozen", less_than_frozen(*numbers.values()), FROZEN)
+
+
+def networks_of(asked: Asked) -> Iterator[dict]:
+    """Yield what is estimated of networks alone: chance, and how good networks with learned attention end."""
+    of_single = alone(asked.answers)
+    uniform = [of_single[run] for run in asked.runs.uniform if run in of_single]
+    normal = [of_single[run] for run in asked.runs.normal if run in of_single]
+    for named, _ in asked.groups:
+        part, quality, choice = named["part"], named["quality"], named["choice"]
+        if choice == "apart":
+            chance = interval_of(100 * answer["chance"][part]["probe"] for answer in uniform)
+            yield named | _estimate("chance", chance, OF_NETWORKS)
+        _, reporting = CHOICES[choice]
+        final = interval_of(answer["parts"][part][quality][reporting][-1] for answer in normal)
+        yield named | _estimate("final", final, OF_NETWORKS)
+
+
+def majorities_of(asked: Asked) -> Iterator[dict]:
+    """Yield the commonest answer's accuracy; samples are the same for all runs, so any of them can tell."""
+    answers = list(alone(asked.answers).values())
+    for part, quality in parts_of(asked.answers):
+        if quality == "accuracy":
+            yield {"data": asked.data, "part": part, "majority": answers[0]["majority"][part]}
+
+
+def courses_of(asked: Asked) -> Iterator[dict]:
+    """Yield a record for each column, pair of runs, part and checkpoint of the second run.
+
+    The first run is where it is best on all samples.
     """
-    found: dict[str, dict] = {}
-    for variant, name in product(agreement.SALIENCY_VARIANTS, LOWEST):
-        own = found.setdefault(variant, {})
-        pairs = {(one.seed, other.seed): max(each[variant][name]) for (one, other), each in answers.items()}
-        own[name] = bounded(interval_of(pairs.values()), LOWEST[name])
+    for comparison in asked.comparisons:
+        shown = (comparison.quality, comparison.choice) == ("accuracy", "optimistic")
+        if not shown or not comparison.performance:
+            continue
+        first, second = comparison.seeds
+        named = {"data": asked.data, "column": comparison.column, "part": comparison.part}
+        named |= {"seed": first, "second_seed": second}
+        agree = {measure: (100 * comparison.courses[measure]).tolist() for measure in MEASURES}
+        courses = {"step": comparison.steps, "accuracy": comparison.performance} | agree
+        yield from _by_checkpoint(named, courses)
+
+
+def _by_checkpoint(named: dict, courses: dict[str, list]) -> Iterator[dict]:
+    for numbers in zip(*courses.values(), strict=True):
+        yield named | dict(zip(courses, numbers, strict=True))
+
+
+# Readings of saliency.
+
+
+def saliency_of(asked: Asked) -> Iterator[dict]:
+    """Yield by reading of saliency what the tables print: of each pair the largest of all checkpoints.
+
+    Student's interval is over the pairs, which have no run in common.
+    """
+    for variant, measure in product(agreement.SALIENCY_VARIANTS, MEASURES):
+        numbers = largest_saliency(asked.gradients, variant, measure)
+        estimate = bounded(interval_of(numbers.values()), *AGREE[measure].range)
+        yield {"data": asked.data, "variant": variant, "measure": measure} | estimate
+
+
+def saliency_xi_of(asked: Asked) -> Iterator[dict]:
+    """Yield ξ of these by measure of quality, by the courses of attention that the tables take."""
+    for variant, measure in product(agreement.SALIENCY_VARIANTS, MEASURES):
+        numbers = largest_saliency(asked.gradients, variant, measure)
         for quality in ("accuracy", "bleu"):
-            chosen = ("validation", quality, "_optimistic")
-            lines = [row for row in table if (row["part"], row["quality"], row["choice"]) == chosen]
-            xi, _ = _contextualised(pairs, _attention_courses(lines, name))
-            own.setdefault(f"{name}_xi", {})[quality] = bounded(xi)
-    return found
+            comparisons = asked.of("validation", quality, "optimistic")
+            xi, _ = contextualised(numbers, attention_courses(comparisons, measure))
+            named = {"data": asked.data, "variant": variant, "measure": measure, "quality": quality}
+            yield named | bounded(xi, *XI[f"{measure}_xi"].range)
 
 
-def courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
-    """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
-    rows = []
-    for line in compared(runs, answers):
-        if (line["quality"], line["choice"]) == ("accuracy", "_optimistic") and line["performance"]:
-            along = {"step": line["step"], "accuracy": line["performance"]}
-            along |= {measure: (100 * line[measure]).tolist() for measure in LOWEST}
-            rows += _lines({"column": line["column"], "part": line["part"]}, line["pair"], along)
-    return rows
-
-
-def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[dict]:
-    """A row a checkpoint."""
-    for numbers in zip(*along.values(), strict=True):
-        yield of | {"seed": pair[0], "second_seed": pair[1]} | dict(zip(along, numbers, strict=True))
+def largest_saliency(gradients: agreement.Answers, variant: str, measure: str) -> Pairs:
+    """Return by pair of seeds the largest agreement of all checkpoints."""
+    return {
+        (first.seed, second.seed): max(answer[variant][measure])
+        for (first, second), answer in gradients.items()
+    }
 
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
@@ -302,50 +547,120 @@ def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[
 LOOKED_UP = [column for column, (_, _, sides) in agreement.COLUMNS.items() if sides.endswith("~probe")]
 
 
-def _tied(runs: agreement.Runs, answers: agreement.Answers, column: str) -> dict[tuple[int, int], dict]:
-    """By pair of a column that looks up β the course of its ties, and by way agreement and its fall."""
-    found, side = {}, agreement.COLUMNS[column][2].split("~")[0]
-    for pair in runs.pairs(column):
-        if pair in answers:
-            answer = answers[pair]
-            own = found[pair[0].seed, pair[1].seed] = {"step": answer["steps"], "tied": answer["tied"]}
-            for way, sums in answer[side].items():
-                means = {group: 100 * mean for group, mean in means_of(sums).items()}
-                at_best = means["reporting"][best_checkpoint(means["selecting"])]
-                own[way] = {"course": means["all"].tolist(), "falls": at_best - means["reporting"][-1]}
-    return found
+@dataclass(frozen=True)
+class Ties:
+    """What ties add to the agreement of two runs, in percent.
+
+    Attributes:
+        steps: updates at the checkpoints of the second run.
+        tied: words that are tied at each of these.
+        courses: agreement at each of these, by way of counting ties.
+        falls: by way, agreement at the best checkpoint, minus that at the last.
+    """
+
+    steps: list[int]
+    tied: list[float]
+    courses: dict[str, list[float]]
+    falls: dict[str, float]
 
 
-def ties_read(runs: agreement.Runs, answers: agreement.Answers) -> dict:
-    """The numbers of one set of sentence pairs, by column that looks up β and way of counting ties.
+def ties_by_pair(asked: Asked, column: str) -> dict[tuple[int, int], Ties]:
+    """Return by pair of a column that looks up β what its ties add."""
+    _, _, sides = agreement.COLUMNS[column]
+    side, _ = sides.split("~")
+    by_pair = {}
+    for first, second in asked.runs.pairs(column):
+        if (first, second) not in asked.ties:
+            continue
+        answer = asked.ties[first, second]
+        courses, falls = {}, {}
+        for way, sums in answer[side].items():
+            means = {group: 100 * mean for group, mean in means_of(sums).items()}
+            at_best = means["reporting"][best_checkpoint(means["selecting"])]
+            courses[way] = means["all"].tolist()
+            falls[way] = at_best - means["reporting"][-1]
+        by_pair[first.seed, second.seed] = Ties(answer["steps"], answer["tied"], courses, falls)
+    return by_pair
+
+
+def ties_estimates(asked: Asked) -> Iterator[dict]:
+    """Yield by column that looks up β and way of counting ties the agreement, and how far it falls.
 
     ``largest`` is the agreement at the best of all checkpoints; ``falls``, chosen on one half of the samples
-    and read on the other, how far it is above the last one. At the last checkpoint at uniform attention
-    ``tied``, target words whose largest β is tied, and ``ends``, how many of these are end marks.
+    and read on the other, how far it is above the last one.
     """
-    found: dict = {}
     for column, way in product(LOOKED_UP, agreement.WAYS):
-        own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
-        found.setdefault(column, {})[way] = {
-            "largest": bounded(over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column)),
-            "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
-        }
-    by_seed = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
-    last = list(by_seed.values())
-    found |= {name: bounded(interval_of(one[name][-1] for one in last)) for name in ("tied", "chance")}
-    ends = (100 * one["tied_ends"][-1] / one["tied"][-1] for one in last if one["tied"][-1])
-    found["ends"] = bounded(interval_of(ends))
-    return found | {"chance_broken": last[0]["chance_broken"] if last else None}
+        by_pair = ties_by_pair(asked, column)
+        largest = {pair: max(ties.courses[way]) for pair, ties in by_pair.items()}
+        falls = {pair: ties.falls[way] for pair, ties in by_pair.items()}
+        named = {"data": asked.data, "column": column, "way": way}
+        yield named | _estimate("largest", over_pairs(largest, column), BY_WAY)
+        yield named | _estimate("falls", over_pairs(falls, column), BY_WAY)
 
 
-def ties_courses(runs: agreement.Runs, answers: agreement.Answers) -> list[dict]:
-    """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
-    return [
-        line
-        for column in LOOKED_UP
-        for pair, ties in _tied(runs, answers, column).items()
-        for line in _lines({"column": column}, pair, ties | {w: ties[w]["course"] for w in agreement.WAYS})
-    ]
+def _last_ties(asked: Asked) -> list[dict]:
+    """Return what is asked with each network at uniform attention, once."""
+    by_seed = {
+        second.seed: answer for (_, second), answer in asked.ties.items() if second in asked.runs.uniform
+    }
+    return list(by_seed.values())
+
+
+def ties_at_the_end(asked: Asked) -> Iterator[dict]:
+    """Yield how many words are tied in the end at uniform attention, and how many of them are end marks."""
+    answers = _last_ties(asked)
+    numbers = {
+        "tied": [answer["tied"][-1] for answer in answers],
+        "chance": [answer["chance"][-1] for answer in answers],
+        "ends": [
+            100 * answer["tied_ends"][-1] / answer["tied"][-1] for answer in answers if answer["tied"][-1]
+        ],
+    }
+    for quantity, of_networks in numbers.items():
+        yield {"data": asked.data} | _estimate(quantity, interval_of(of_networks), TIED_LAST)
+
+
+def broken_of(asked: Asked) -> Iterator[dict]:
+    """Yield what agrees by chance when ties are broken, which no checkpoint changes."""
+    answers = _last_ties(asked)
+    yield {"data": asked.data, "chance_broken": answers[0]["chance_broken"] if answers else None}
+
+
+def ties_courses(asked: Asked) -> Iterator[dict]:
+    """Yield a record for each column, pair of runs and checkpoint of the second run."""
+    for column in LOOKED_UP:
+        for (first, second), ties in ties_by_pair(asked, column).items():
+            named = {"data": asked.data, "column": column, "seed": first, "second_seed": second}
+            courses = {way: ties.courses[way] for way in agreement.WAYS}
+            yield from _by_checkpoint(named, {"step": ties.steps, "tied": ties.tied} | courses)
+
+
+# The data sets where the paper's statements are weakest.
+
+
+def weakest(estimates: Table) -> Table:
+    """Return by column ``above_chance`` of the data set where its interval reaches lowest."""
+    chosen = "part == 'validation' and quality == 'accuracy' and quantity == 'above_chance' and n > 0"
+    rows = []
+    for column, group in estimates.query(chosen).frame.groupby("column", sort=False):
+        lowest = group["low"].astype(float).fillna(group["value"])
+        rows.append({"column": column} | _least(group, lowest))
+    return Table.of(rows, COLUMN | DATA | INTERVAL | WEAKEST_OF, "a column of the agreement tables")
+
+
+def least_accurate(networks: Table) -> Table:
+    """Return the accuracy of networks with learned attention on the set where they do worst in the end."""
+    held_out = networks.query("part == 'validation' and quality == 'accuracy' and choice == 'apart'")
+    finals = held_out.query("quantity == 'final' and n > 0").frame
+    rows = [_least(finals, finals["value"].astype(float))] if len(finals) else []
+    return Table.of(rows, DATA | INTERVAL | WEAKEST_OF, "a data set")
+
+
+def _least(estimates: "pd.DataFrame", numbers: "pd.Series") -> dict:
+    """Return the estimate of which the number is least, and which data sets there are."""
+    row = estimates.loc[numbers.idxmin()]
+    names = ("data", *INTERVAL)
+    return {name: row[name] for name in names} | {"weakest_of": " ".join(sorted(estimates["data"]))}
 
 
 CLASSIFICATION = ("known_polarity", "sst")
@@ -456,27 +771,135 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     )
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The rows of the tables, as far as their runs are there: values by data set, in percent.
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return the rows of the agreement tables, as far as their runs are there, in percent."""
+    available = rows(config)
+    asked = []
+    for data, runs in available.items():
+        answers = agreement.gathered(runs.measurements(), store)
+        if answers:
+            ties = agreement.gathered(runs.ties(), store)
+            gradients = agreement.gathered(runs.saliency(), store)
+            asked.append(Asked(data, runs, answers, ties, gradients))
+    of_reader = config.data is not None or config.source is not None
+    named = () if of_reader else (*config.classification, *config.translation)
+    absent = [
+        {"data": data, "cannot_be_run": f"data: {data} is not available here"}
+        for data in named
+        if data not in available
+    ]
+    return tables_of(asked) | {"absent": Table.of(absent, DATA | ABSENT, "a set that is not available")}
 
-    A set that is not available here has ``cannot_be_run`` with the reason.
+
+def tables_of(asked: Sequence[Asked]) -> dict[str, Table]:
+    """Return the tables of several data sets."""
+    translated = [of_set for of_set in asked if of_set.runs.ties()]
+
+    def of_each(
+        sets: Sequence[Asked], records: Callable[[Asked], Iterable[dict]], columns: Columns, row: str
+    ) -> Table:
+        return Table.of(chain.from_iterable(map(records, sets)), columns, row)
+
+    of_part = DATA | PART | QUALITY | CHOICE
+    estimates = of_each(
+        asked,
+        estimates_of,
+        of_part | COLUMN | quantity_of(OF_PAIRS | XI) | INTERVAL,
+        "an estimate over pairs",
+    )
+    networks = of_each(
+        asked, networks_of, of_part | quantity_of(OF_NETWORKS) | INTERVAL, "an estimate over networks"
+    )
+    return {
+        "courses": of_each(
+            asked,
+            courses_of,
+            DATA | COLUMN | PART | SEEDS | STEP | COURSE,
+            "a pair of networks at a checkpoint",
+        ),
+        "ties": of_each(
+            translated,
+            ties_courses,
+            DATA | COLUMN | SEEDS | STEP | TIED,
+            "a pair of networks at a checkpoint",
+        ),
+        "estimates": estimates,
+        "networks": networks,
+        "frozen": of_each(asked, frozen_of, DATA | PART | QUALITY | INTERVAL, "a difference of two columns"),
+        "majorities": of_each(asked, majorities_of, DATA | PART | MAJORITY, "a part of a data set"),
+        "saliency": of_each(
+            translated, saliency_of, DATA | VARIANT | MEASURE | INTERVAL, "a reading of saliency"
+        ),
+        "saliency_xi": of_each(
+            translated,
+            saliency_xi_of,
+            DATA | VARIANT | MEASURE | QUALITY | INTERVAL,
+            "ξ of a reading of saliency",
+        ),
+        "ties_by_way": of_each(
+            translated,
+            ties_estimates,
+            DATA | COLUMN | WAY | quantity_of(BY_WAY) | INTERVAL,
+            "an estimate over pairs",
+        ),
+        "ties_at_the_end": of_each(
+            translated, ties_at_the_end, DATA | quantity_of(TIED_LAST) | INTERVAL, "an estimate over networks"
+        ),
+        "ties_broken": of_each(translated, broken_of, DATA | BROKEN, "a data set"),
+        "weakest": weakest(estimates),
+        "least_accurate": least_accurate(networks),
+    }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by data set, in percent; of each part by measure of quality and column.
+
+    Names that end in ``_optimistic`` have the paper's choice of checkpoints. ``…_xi`` is ξ, ``…_starred``
+    the share of seeds that have ξ* there. ``final`` is ξ*, how good networks with learned attention are in
+    the end. ``weakest`` has by column ``above_chance`` of the data set where its interval reaches lowest. A
+    set that is not available here has ``cannot_be_run`` with the reason.
     """
-    values, along, tied, there = {}, [], [], rows(config)
-    for name, runs in there.items():
-        if answers := agreement.gathered(runs.measurements(), store):
-            values[name] = row(runs, answers)
-            along += [{"data": name} | line for line in courses(runs, answers)]
-            if runs.ties():  # of translators alone
-                found = agreement.gathered(runs.ties(), store)
-                gradients = agreement.gathered(runs.saliency(), store)
-                values[name]["saliency"] = saliency_by_variant(gradients, compared(runs, answers))
-                values[name]["saliency"] |= {"majority": values[name]["validation"]["accuracy"]["majority"]}
-                values[name]["ties"] = ties_read(runs, found)
-                tied += [{"data": name} | line for line in ties_courses(runs, found)]
-    own = config.data is not None or config.source is not None
-    named = () if own else (*config.classification, *config.translation)
-    absent = {n: {"cannot_be_run": f"data: {n} is not available here"} for n in named if n not in there}
-    return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
+    of_part = "{data}.{part}.{quality}"
+    numbers: dict[str, object] = {"weakest.accuracy": interval_of()}
+    for choice, ending in ENDINGS.items():
+        estimates, networks = (
+            tables[name].query("choice == @choice", choice=choice) for name in ("estimates", "networks")
+        )
+        numbers |= keyed(estimates, of_part + ".{column}.{quantity}" + ending)
+        numbers |= keyed(networks, of_part + ".{quantity}" + ending)
+    held_out = tables["majorities"].query("part == 'validation'")
+    translated = set(tables["saliency"].frame["data"])
+    return view(
+        keyed(tables["absent"], "{data}.{column}", ABSENT),
+        numbers,
+        keyed(tables["frozen"], of_part + ".less_than_frozen"),
+        keyed(tables["majorities"], "{data}.{part}.accuracy.{column}", MAJORITY),
+        keyed(tables["saliency"], "{data}.saliency.{variant}.{measure}"),
+        keyed(tables["saliency_xi"], "{data}.saliency.{variant}.{measure}_xi.{quality}"),
+        keyed(held_out.query("data in @names", names=translated), "{data}.saliency.{column}", MAJORITY),
+        keyed(tables["ties_by_way"], "{data}.ties.{column}.{way}.{quantity}"),
+        keyed(tables["ties_at_the_end"], "{data}.ties.{quantity}"),
+        keyed(tables["ties_broken"], "{data}.ties.{column}", BROKEN),
+        _weakest_keys(tables["weakest"]),
+        {f"weakest.accuracy{key}": number for key, number in _least_keys(tables["least_accurate"])},
+    )
+
+
+def _weakest_keys(weakest: Table) -> dict[str, object]:
+    keys: dict[str, object] = {}
+    for column in agreement.COLUMNS:
+        keys |= {f"weakest.{column}.data": "", f"weakest.{column}.above_chance": interval_of()}
+        of_column = weakest.query("column == @name", name=column)
+        keys |= {f"weakest.{column}.above_chance{key}": number for key, number in _least_keys(of_column)}
+        keys |= {f"weakest.{column}.data": row["data"] for row in of_column.records()}
+    return keys
+
+
+def _least_keys(least: Table) -> Iterator[tuple[str, object]]:
+    """Yield the interval of the data set that has the least, and what it is the least of."""
+    for row in least.records():
+        yield "", {name: row[name] for name in INTERVAL}
+        yield ".weakest_of", row["weakest_of"].split()
 
 
 def _classifiers(config: Config, data: str) -> agreement.Runs:

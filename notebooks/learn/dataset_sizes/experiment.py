@@ -10,12 +10,13 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from companion.data.labelled import Reading
 from companion.results.config import BaseConfig
+from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.table_9 import EMBEDDING, TITLES, comparable, published_row
 from notebooks.learn.dataset_sizes.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
-from notebooks.shared.intervals import nested
 
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
@@ -62,90 +63,187 @@ def _planned(config: Config) -> Iterator[tuple[str, str, RunSpec]]:
             yield name, READINGS[0], whole
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Everything that Table 9 has a number for, ours and printed.
+TEXTS = {
+    "data": Column("data set"),
+    "reading": Column("how texts are read", categories={"published": "as published", "cleaned": "mended"}),
+}
+PART = {"part": Column("part of the data", categories={"train": "to train on", "validation": "to judge on"})}
+SIZE = {
+    "what": Column("texts, or the median length in words, or in pieces of source or target"),
+    "found": Column("what we count", low=0),
+    "printed": Column("what Table 9 prints; empty where it prints nothing"),
+    "compared": Column("whether we have all the data that the paper had"),
+    "equal": Column("whether both are equal; empty where they are not compared"),
+}
+LENGTHS = {
+    "side": Column("words of labelled texts, or pieces of source or target"),
+    **{
+        level: Column(f"{share:.0%} of the texts are as short or shorter", "words or pieces", low=0)
+        for level, share in zip(LEVELS, QUANTILES, strict=True)
+    },
+}
+WORDS = {
+    "different": Column("different words of the texts to train on; empty for pieces", "words", low=0),
+    "kept": Column("words that are seen three times, or pieces", "words", low=0),
+    "printed": Column("size of the vocabulary in Table 9", "words", low=0),
+    "by_parameters": Column("size of the vocabulary that the numbers of parameters give", "words", low=0),
+}
+ROOM = {
+    "room": Column("how far the printed size is inside of kept and different; negative: outside", "words"),
+    "room_by_parameters": Column("the same of the size that the parameters give", "words"),
+}
+DROPPED = {
+    "part": PART["part"],
+    "what": Column("what is dropped, or read otherwise"),
+    "why": Column("reason"),
+    "count": Column("how many", low=0),
+}
+COUNTED = {
+    "texts": Column("texts", "texts", low=0),
+    "median": Column("median length of labelled texts", "words", low=0),
+    "source_median": Column("median length of sources", "pieces", low=0),
+    "target_median": Column("median length of targets", "pieces", low=0),
+    "median_differs": Column("distance of both medians from the printed ones, added up", "pieces", low=0),
+}
+WHOLE_TEST_PART = {name: COUNTED[name] for name in ("texts", "median")}
+ABSENT = {"cannot_be_run": Column("why a set is passed over")}
+PARAMETERS = {
+    "classifier": Column("parameters of a classifier without embeddings", "parameters"),
+    "translator": Column("parameters of a translator without embeddings", "parameters"),
+    "translator_with_embeddings": Column("parameters of a translator", "parameters"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return everything that Table 9 has a number for, ours and printed.
 
     A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is
-    only shown. Of sentence pairs there is one median a side, and ``median_differs``, the sum of their
-    distances from the printed ones. Of ``words`` there are the bounds ``kept`` and ``different``, and
-    ``room``, how far the printed size is inside these two (negative: outside), ``room_by_parameters`` of the
-    size that the parameters give. A set that is passed over has the reason, ``cannot_be_run``.
+    only shown.
     """
-    values: dict = {name: {"cannot_be_run": f"data: {name} is not available here"} for name in config.sets}
-    tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
-    for (name, reading, spec), measurement in zip(_planned(config), measurements(config), strict=True):
-        if "cannot_be_run" in values[name]:
-            values[name] = {}
+    sizes, lengths, words, rooms, dropped, parts, whole_tests = ([] for _ in range(7))
+    for (data, reading, spec), measurement in zip(_planned(config), measurements(config), strict=True):
         try:
-            found = measurement.answer(store)
+            answer = measurement.answer(store)
         except NotMeasured:  # a store that counts nothing anew; the result says what is missing
             continue
-        parts = sorted(found["parts"].items())
         if spec.resolved.n_validation:
-            whole = found["parts"]["validation"]
-            values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
+            whole_tests.append({"data": data} | _counted(answer["parts"]["validation"]))
             continue
-        row = {"data": name, "reading": reading}
-        sizes = [row | size for part, measured in parts for size in _sizes(name, part, measured)]
-        bounds = {bound: found[bound] for bound in ("kept", "different") if found[bound] is not None}
-        values[name][reading] = _by_part(sizes) | {"words": bounds | _room(name, **bounds)}
-        tables["sizes"] += sizes
-        tables["lengths"] += [
-            row | {"part": part, "side": side} | dict(zip(LEVELS, measured[side]["quantiles"], strict=True))
-            for part, measured in parts
-            for side in SIDES
-            if side in measured
-        ]
-        printed = published_row(name)
-        sizes_of = {"printed": "vocabulary", "by_parameters": "by_parameters"}
-        told = {column: printed.get(quantity, (None,))[0] for column, quantity in sizes_of.items()}
-        tables["words"].append(row | {"different": None} | bounds | told)
-        tables["dropped"] += [
-            row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
-        ]
-    return values | {"parameters": parameters()}, tables
-
-
-def parameters() -> dict[str, int]:
-    """How many parameters the networks of Part III have, as section A.8 counts them."""
-    draw = torch.Generator()
-    classifier = AttentiveClassifier(ClassifierConfig(words=1, embedding_width=EMBEDDING), draw)
-    translator = BilinearTranslator(TranslatorConfig(), draw)
-    whole = sum(own.numel() for own in translator.parameters())
-    embeddings = sum(own.numel() for name, own in translator.named_parameters() if "embedding" in name)
+        named = {"data": data, "reading": reading}
+        for part, measured in sorted(answer["parts"].items()):
+            of_part = named | {"part": part}
+            compared = [of_part | size for size in _sizes(data, part, measured)]
+            sizes += compared
+            parts.append(of_part | _counted(measured) | _median_differs(compared))
+            lengths += [of_part | length for length in _lengths(measured)]
+        words.append(named | _words(data, answer))
+        rooms.append(named | _room(data, answer["kept"], answer["different"]))
+        dropped += [named | dict(zip(DROPPED, line, strict=True)) for line in answer["dropped"]]
+    planned = {data for data, _, _ in _planned(config)}
+    absent = [
+        {"data": data, "cannot_be_run": f"data: {data} is not available here"}
+        for data in config.sets
+        if data not in planned
+    ]
+    data = {"data": TEXTS["data"]}
+    of_sizes = Table.of(sizes, TEXTS | PART | SIZE, "a number of Table 9").whole_numbers("printed")
     return {
-        "classifier": sum(own.numel() for own in classifier.parameters()) - EMBEDDING,
-        "translator": whole - embeddings,
-        "translator_with_embeddings": whole,
+        "sizes": of_sizes.with_rows(of_sizes.frame.astype({"equal": "boolean"})),
+        "lengths": Table.of(lengths, TEXTS | PART | LENGTHS, "texts of a part, or one side of them"),
+        "words": Table.of(words, TEXTS | WORDS, "a vocabulary").whole_numbers(*WORDS),
+        "dropped": Table.of(dropped, TEXTS | DROPPED, "a reason to drop something"),
+        "parts": Table.of(parts, TEXTS | PART | COUNTED, "a part of a data set"),
+        "rooms": Table.of(rooms, TEXTS | ROOM, "a vocabulary").whole_numbers(*ROOM),
+        "whole_tests": Table.of(whole_tests, data | WHOLE_TEST_PART, "a set of which some texts are judged"),
+        "absent": Table.of(absent, data | ABSENT, "a set that is not available"),
+        "parameters": Table.of([parameters()], PARAMETERS, "the networks of Part III"),
     }
 
 
-def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
-    printed = published_row(data)
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by set, reading and part.
+
+    Of sentence pairs there is one median a side, and ``median_differs``, the sum of their distances from the
+    printed ones. Of ``words`` there are the bounds ``kept`` and ``different``, and ``room``, how far the
+    printed size is inside these two (negative: outside), ``room_by_parameters`` of the size that the
+    parameters give. A set that is passed over has the reason, ``cannot_be_run``.
+    """
+    vocabulary = "{data}.{reading}.words.{column}"
+    numbers = {
+        **keyed(tables["parts"], "{data}.{reading}.{part}.{column}", COUNTED),
+        **keyed(tables["words"], vocabulary, ["different", "kept"]),
+        **keyed(tables["rooms"], vocabulary, ROOM),
+    }
+    return view(
+        {data: {} for data in config.sets},
+        keyed(tables["absent"], "{data}.{column}", ABSENT),
+        {key: number for key, number in numbers.items() if number is not None},
+        keyed(tables["whole_tests"], "{data}.whole_test.{column}", WHOLE_TEST_PART),
+        keyed(tables["parameters"], "parameters.{column}", PARAMETERS),
+    )
+
+
+def parameters() -> dict[str, int]:
+    """Return how many parameters the networks of Part III have, as section A.8 counts them."""
+    draw = torch.Generator()
+    classifier = AttentiveClassifier(ClassifierConfig(words=1, embedding_width=EMBEDDING), draw)
+    translator = BilinearTranslator(TranslatorConfig(), draw)
+    sizes = {name: parameter.numel() for name, parameter in translator.named_parameters()}
+    embeddings = sum(size for name, size in sizes.items() if "embedding" in name)
+    return {
+        "classifier": sum(parameter.numel() for parameter in classifier.parameters()) - EMBEDDING,
+        "translator": sum(sizes.values()) - embeddings,
+        "translator_with_embeddings": sum(sizes.values()),
+    }
+
+
+def _counted(measured: dict) -> dict:
+    """Return how many texts a part has, and their median length; that of each side of sentence pairs."""
     medians = {side: measured[side]["median"] for side in SIDES if side in measured}
-    ours = {"texts": measured["texts"]}
-    ours |= {"median" if side == "words" else f"{side}_median": own for side, own in medians.items()}
-    texts, theirs = (printed.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
-    for (what, found), told in zip(ours.items(), (texts[0], *theirs), strict=False):
-        compared = told is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
-        row = {"part": part, "what": what, "found": found, "printed": told, "compared": compared}
-        yield row | {"equal": found == told if compared else None}
+    names = {"words": "median", "source": "source_median", "target": "target_median"}
+    return {"texts": measured["texts"]} | {names[side]: median for side, median in medians.items()}
 
 
-def _by_part(sizes: list[dict]) -> dict:
-    """The rows of one set and reading by part and quantity."""
-    values = nested({(row["part"], row["what"]): row["found"] for row in sizes})
-    for part, own in values.items():
-        pairs = [row for row in sizes if row["part"] == part and row["what"].endswith("_median")]
-        if pairs and all(row["compared"] for row in pairs):
-            own["median_differs"] = sum(abs(row["found"] - row["printed"]) for row in pairs)
-    return values
+def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
+    row = published_row(data)
+    texts, medians = (row.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
+    for (what, found), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
+        compared = printed is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
+        yield {
+            "what": what,
+            "found": found,
+            "printed": printed,
+            "compared": compared,
+            "equal": found == printed if compared else None,
+        }
 
 
-def _room(data: str, kept: int, different: int | None = None) -> dict[str, int]:
-    """How far the printed sizes of a vocabulary lie inside its bounds; empty where they are not compared."""
+def _median_differs(sizes: list[dict]) -> dict[str, float]:
+    """Return the distance of both medians of sentence pairs from the printed ones; empty if not compared."""
+    medians = [row for row in sizes if row["what"].endswith("_median")]
+    if not medians or not all(row["compared"] for row in medians):
+        return {}
+    return {"median_differs": sum(abs(row["found"] - row["printed"]) for row in medians)}
+
+
+def _lengths(measured: dict) -> Iterator[dict]:
+    for side in SIDES:
+        if side in measured:
+            yield {"side": side} | dict(zip(LEVELS, measured[side]["quantiles"], strict=True))
+
+
+def _words(data: str, answer: dict) -> dict[str, int | None]:
+    row = published_row(data)
+    sizes = {"printed": "vocabulary", "by_parameters": "by_parameters"}
+    printed = {column: row.get(quantity, (None,))[0] for column, quantity in sizes.items()}
+    return {"different": answer["different"], "kept": answer["kept"]} | printed
+
+
+def _room(data: str, kept: int, different: int | None) -> dict[str, int]:
+    """Return how far the printed sizes of a vocabulary lie inside its bounds; empty if not compared."""
     if different is None or not comparable(data, "train.texts"):
         return {}
+    row = published_row(data)
     sizes = {"room": "vocabulary", "room_by_parameters": "by_parameters"}
-    printed = {name: published_row(data)[n][0] for name, n in sizes.items() if n in published_row(data)}
+    printed = {name: row[quantity][0] for name, quantity in sizes.items() if quantity in row}
     return {name: min(size - kept, different - size) for name, size in printed.items()}

@@ -8,21 +8,25 @@ import numpy as np
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
 from companion.results.config import BaseConfig, NotNegative, Positive
+from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.early_dynamics.word_counts import CountCorpus, CountTables, alignment, translation
-from notebooks.shared.intervals import each_over_seeds
+from notebooks.shared.summaries import summarise
 
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
-AGAINST = {  # what is measured, and what that is compared with
-    "logits": ("logits", "logits"),
-    "derived": ("probabilities", "probabilities"),
-    "printed": ("probabilities", "logits"),
-}
-FIELDS = ("error", "slope", "correlation")
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
+EQUAL_COUNTS = ("permutation", "mixture")  # all entries of C that are not zero should be equal
+CORPORA = {
+    "lexicon": "sentences of two languages",
+    "permutation": "all words, in any order",
+    "sample": "some of the words, in any order",
+    "mixture": "one half of the words or the other, in any order",
+    "polarity": "reviews, with one polar word, and their label",
+}
 
 
 class Config(BaseConfig):
@@ -61,76 +65,188 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of([spec], word_counts.measure_word_counts)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Count tables of five small corpora, and the derivative at initialisation over widths.
+CORPUS = {"corpus": Column("kind of sentence pairs", categories=CORPORA)}
+SEED = {"seed": Column("random seed of the corpus, and of the bag of words")}
+STAGE = {
+    "stage": Column(
+        "which count table", categories={"counted": "the counts", "iterated": "after all iterations"}
+    )
+}
+JUDGED = {
+    "right": share("Trans of the right translation, mean over words that have one"),
+    "first": share("words whose translation is the most probable; tied words share"),
+    "aligned": share("α on the right source word, mean over target words"),
+}
+NEUTRAL = {"neutral": Column("how far Trans of neutral words is from one half, on average", low=0)}
+OF_CORPUS = {
+    "chance": share("one over the number of words of a source, on average"),
+    "spread": Column(
+        "largest difference between entries of C that should be equal, over their mean; else empty", low=0
+    ),
+    "outputs": Column("target words; empty where no derivative is measured", "words", low=0),
+}
+CELL = {
+    "table": Column("counts, or Trans of them (translation) or after all iterations (iterated)"),
+    "source": Column("source word"),
+    "target": Column("target word"),
+    "value": Column("count, or probability", low=0),
+}
+LINK = {
+    "table": Column("Trans that α is made of: of the counts, or after all iterations"),
+    "target_position": Column("place of the target word, from 0"),
+    "target": Column("target word"),
+    "source_position": Column("place of the source word, from 0"),
+    "source": Column("source word"),
+    "value": share("α of the source word"),
+}
+WIDTH = {"width": Column("width of the bag of words", low=1)}
+AGAINST = {  # what is measured, and what that is compared with
+    "logits": ("logits", "logits"),
+    "derived": ("probabilities", "probabilities"),
+    "printed": ("probabilities", "logits"),
+}
+COMPARISON = {
+    "error": Column("norm of the difference, over that of the theory"),
+    "slope": Column("slope of the line through the origin, measured over theory"),
+    "correlation": Column("correlation of the entries"),
+}
+IN_WORDS = {
+    "logits": "logits against 2 (C − mean C)",
+    "derived": "probabilities against 2/N (C − mean C)",
+    "printed": "probabilities against 2 (C − mean C)",
+}
+DERIVATIVE = {
+    f"{against}_{field}": Column(f"{column.meaning}; {IN_WORDS[against]}")
+    for against in AGAINST
+    for field, column in COMPARISON.items()
+}
+RATE = {"rate": Column("exponent of the logits' error in the width")}
+AT_LARGEST = {f"{against}.{field}": f"{against}_{field}" for against in AGAINST for field in COMPARISON}
+WORDS = {
+    "counted": Column("target words that are likeliest by the counts, with their probabilities"),
+    "iterated": Column("target words that are likeliest after all iterations, with their probabilities"),
+    "source": Column("source word"),
+}
+TEXT = {
+    "agreement": share("target words that are linked with one source word by both tables"),
+    "chance": share("one over the number of words of a source, on average"),
+    "derivative_error": Column("norm of the difference of the derivative from C, over that of C"),
+    "derivative_correlation": Column("correlation of the derivative with C"),
+    "listed": Column("source words that are listed", "words", low=0),
+    "counted_words": Column("different words that are likeliest by the counts", "words", low=0),
+    "iterated_words": Column("different words that are likeliest after all iterations", "words", low=0),
+}
 
-    Values by corpus: Trans of the ``right`` translation, the share of words whose translation is the most
-    probable (``first``; tied words share) and α on the right source word (``aligned``), words without a
-    translation left out; ``spread``, the largest difference between entries of C that should be equal, over
-    their mean; ``neutral``, how far Trans of neutral words is from one half. ``derivative`` is at the largest
-    width: ``logits`` against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and
-    2 (C − mean C) as ``printed``, ``rate``, the exponent of the logits' error in the width, and N,
-    ``outputs``. Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return count tables of five small corpora, and the derivative at initialisation over widths.
+
+    Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
     """
-    values: dict = {"derivative": {}}
-    tables: dict = {"counts": [], "alignments": [], "derivative": [], "words": []}
+    counts, alignments, derivatives, judged, neutral, of_corpora = ([] for _ in range(6))
     for name in word_counts.CORPORA:
         corpora = [word_counts.draw(name, config.sentences, seed) for seed in range(config.seeds)]
-        found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
-        values[name] = _summary(name, corpora, found)
-        tables["counts"] += _cells(name, corpora[0], found[0])
-        tables["alignments"] += _links(name, corpora[0], found[0])
+        fitted = [CountTables.of(corpus.corpus, *corpus.sizes, config.iterations) for corpus in corpora]
+        counts += _cells(name, corpora[0], fitted[0])
+        alignments += _links(name, corpora[0], fitted[0])
+        of_corpora.append({"corpus": name} | _of_corpus(name, corpora, fitted))
         if name in INFORMATIVE:
-            rows = list(_derivatives(name, corpora, config.widths))
-            values["derivative"][name] = _convergence(rows, config.widths)
-            values["derivative"][name]["outputs"] = len(corpora[0].target_words)
-            tables["derivative"] += rows
-    for measurement in measurements(config):
-        answer = measurement.answer(store)
-        rows = answer["rows"]
-        values["text"] = {name: answer[name] for name in word_counts.NUMBERS} | {"listed": len(rows)}
-        for stage in STAGES:
-            values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
-        for row in rows:  # the best target words with their probabilities
-            best = {stage: ", ".join(f"{word} {value:.2f}" for word, value in row[stage]) for stage in STAGES}
-            tables["words"].append(row | best)
-    return values, tables
-
-
-def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
-    each = []
-    for corpus, tables in zip(corpora, found, strict=True):
-        each.append({stage: _judged(corpus, tables.counts[place]) for stage, place in STAGES.items()})
-        if name == "polarity":
-            whole = corpus.without_marks(translation(tables.counts[0]))
-            neutral = whole[corpus.right == word_counts.NO_TRANSLATION]
-            each[-1]["neutral"] = float(np.abs(neutral - 0.5).mean())
-    summary = each_over_seeds([({}, one) for one in each])
-    if name in ("permutation", "mixture"):
-        counts = [c.without_marks(tables.counts[0]) for c, tables in zip(corpora, found, strict=True)]
-        summary["spread"] = max(float(np.ptp(table[table > 0]) / table[table > 0].mean()) for table in counts)
-    return summary | {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
-
-
-def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
-    whole, marks = translation(counts), corpus.marks
-    table, known = corpus.without_marks(whole), np.flatnonzero(corpus.right != word_counts.NO_TRANSLATION)
-    largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
-    shares = []  # α on the source words that translate to each target word
-    for i in range(len(corpus.corpus)):
-        source, target = corpus.corpus.source(i), corpus.corpus.target(i)
-        right = corpus.right[source - marks][None, :] == (target - marks)[:, None]
-        shares += (alignment(whole, source, target) * right).sum(1).tolist()
-    right = corpus.right[known]
+            derivatives += _derivatives(name, corpora, config.widths)
+        for seed, (corpus, tables) in enumerate(zip(corpora, fitted, strict=True)):
+            named = {"corpus": name, "seed": seed}
+            for stage, place in STAGES.items():
+                judged.append(named | {"stage": stage} | _judged(corpus, tables.counts[place]))
+            if name == "polarity":
+                neutral.append(named | {"neutral": _neutral(corpus, tables.counts[0])})
+    of_seed = CORPUS | SEED
+    stages = Table.of(judged, of_seed | STAGE | JUDGED, "a count table of a corpus")
+    of_neutral = Table.of(neutral, of_seed | NEUTRAL, "a corpus")
+    by_width = Table.of(derivatives, CORPUS | WIDTH | SEED | DERIVATIVE, "a bag of words drawn at random")
+    convergence = _convergence(by_width, config.widths)
+    answers = [measurement.answer(store) for measurement in measurements(config)]
     return {
-        "right": float(table[known, right].mean()),
-        "first": float((largest[np.arange(len(known)), right] / largest.sum(1)).mean()),
-        "aligned": float(np.mean(shares)),
+        "counts": Table.of(counts, CORPUS | CELL, "a pair of words"),
+        "alignments": Table.of(alignments, CORPUS | LINK, "a pair of positions"),
+        "derivative": by_width,
+        "words": Table.of(_words(answers), WORDS, "a frequent source word"),
+        "corpora": Table.of(of_corpora, CORPUS | OF_CORPUS, "a kind of corpus").whole_numbers("outputs"),
+        "judged": stages,
+        "judged_by_corpus": summarise(stages, ["corpus", "stage"], JUDGED),
+        "neutral": summarise(of_neutral, ["corpus"], NEUTRAL),
+        "convergence": convergence,
+        "convergence_by_corpus": summarise(convergence, ["corpus"], ["rate", *AT_LARGEST]),
+        "text": Table.of([_text(answer) for answer in answers], TEXT, "a text"),
     }
 
 
-def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
-    first, *_, last = found.counts
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by corpus, the ``derivative`` at the largest width, and those of the ``text``.
+
+    Words without a translation are left out of ``right``, ``first`` and ``aligned``.
+    """
+    corpora = tables["corpora"]
+    informative = corpora.query("corpus in @names", names=INFORMATIVE)
+    equal = corpora.query("corpus in @names", names=EQUAL_COUNTS)
+    return view(
+        keyed(tables["judged_by_corpus"], "{corpus}.{stage}.{quantity}"),
+        keyed(tables["neutral"], "{corpus}.{quantity}"),
+        keyed(corpora, "{corpus}.{column}", ["chance"]),
+        keyed(equal, "{corpus}.{column}", ["spread"]),
+        keyed(tables["convergence_by_corpus"], "derivative.{corpus}.{quantity}"),
+        keyed(informative, "derivative.{corpus}.{column}", ["outputs"]),
+        keyed(tables["text"], "text.{column}", TEXT),
+    )
+
+
+def _of_corpus(name: str, corpora: list[CountCorpus], fitted: list[CountTables]) -> dict:
+    numbers: dict[str, float] = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
+    if name in EQUAL_COUNTS:
+        counts = [
+            corpus.without_marks(tables.counts[0]) for corpus, tables in zip(corpora, fitted, strict=True)
+        ]
+        numbers["spread"] = max(map(_spread, counts))
+    if name in INFORMATIVE:
+        numbers["outputs"] = len(corpora[0].target_words)
+    return numbers
+
+
+def _spread(counts: np.ndarray) -> float:
+    """Return the largest difference between entries that are not zero, over their mean."""
+    present = counts[counts > 0]
+    return float(np.ptp(present) / present.mean())
+
+
+def _neutral(corpus: CountCorpus, counts: np.ndarray) -> float:
+    """Return how far Trans of words without a translation is from one half, on average."""
+    table = corpus.without_marks(translation(counts))
+    return float(np.abs(table[corpus.right == word_counts.NO_TRANSLATION] - 0.5).mean())
+
+
+def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
+    whole = translation(counts)
+    table = corpus.without_marks(whole)  # (source words, target words)
+    known = np.flatnonzero(corpus.right != word_counts.NO_TRANSLATION)
+    right = corpus.right[known]
+    largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
+    return {
+        "right": float(table[known, right].mean()),
+        "first": float((largest[np.arange(len(known)), right] / largest.sum(1)).mean()),
+        "aligned": float(np.mean(_aligned(corpus, whole))),
+    }
+
+
+def _aligned(corpus: CountCorpus, whole: np.ndarray) -> list[float]:
+    """Return α on the source words that translate to each target word."""
+    weights = []
+    for pair in range(len(corpus.corpus)):
+        source, target = corpus.corpus.source(pair), corpus.corpus.target(pair)
+        translates = corpus.right[source - corpus.marks][None, :] == (target - corpus.marks)[:, None]
+        weights += (alignment(whole, source, target) * translates).sum(1).tolist()
+    return weights
+
+
+def _cells(name: str, corpus: CountCorpus, tables: CountTables) -> Iterator[dict]:
+    first, *_, last = tables.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
         for (row, column), value in np.ndenumerate(corpus.without_marks(table)):
@@ -138,36 +254,55 @@ def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
             yield {"corpus": name, "table": stage} | words | {"value": float(value)}
 
 
-def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+def _links(name: str, corpus: CountCorpus, tables: CountTables) -> Iterator[dict]:
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
     for stage, place in STAGES.items():
-        links = alignment(translation(found.counts[place]), source, target)
+        links = alignment(translation(tables.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
-            here = {"target_position": row, "target": corpus.target_words[target[row] - corpus.marks]}
-            there = {"source_position": column, "source": corpus.source_words[source[column] - corpus.marks]}
-            yield {"corpus": name, "table": stage} | here | there | {"value": float(value)}
+            yield {
+                "corpus": name,
+                "table": stage,
+                "target_position": row,
+                "target": corpus.target_words[target[row] - corpus.marks],
+                "source_position": column,
+                "source": corpus.source_words[source[column] - corpus.marks],
+                "value": float(value),
+            }
 
 
 def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
     for seed, corpus in enumerate(corpora):
-        bags = corpus.bags
-        theory = word_counts.derivative_in_theory(bags)
+        theory = word_counts.derivative_in_theory(corpus.bags)
         for width in widths:
-            measured = word_counts.derivative_at_random(bags, width, seed)
-            row: dict = {"corpus": name, "width": width, "seed": seed}
+            measured = word_counts.derivative_at_random(corpus.bags, width, seed)
+            record: dict = {"corpus": name, "width": width, "seed": seed}
             for against, (ours, theirs) in AGAINST.items():
-                compared = word_counts.compare(getattr(measured, ours), getattr(theory, theirs))
-                row |= {f"{against}_{field}": value for field, value in vars(compared).items()}
-            yield row
+                comparison = word_counts.compare(getattr(measured, ours), getattr(theory, theirs))
+                record |= {f"{against}_{field}": getattr(comparison, field) for field in COMPARISON}
+            yield record
 
 
-def _convergence(rows: list[dict], widths: tuple[int, ...]) -> dict:
-    """What is found at the largest width, and how fast the logits' error falls up to it."""
-    errors = np.reshape([row["logits_error"] for row in rows], (-1, len(widths)))  # (seed, width)
-    rates = np.polyfit(np.log(widths), np.log(errors).T, 1)[0].tolist()
-    each = [
-        {"rate": rate}
-        | {against: {field: row[f"{against}_{field}"] for field in FIELDS} for against in AGAINST}
-        for rate, row in zip(rates, rows[len(widths) - 1 :: len(widths)], strict=True)
-    ]
-    return each_over_seeds([({}, one) for one in each])
+def _convergence(by_width: Table, widths: tuple[int, ...]) -> Table:
+    """Return what is found at the largest width, and how fast the logits' error falls up to it."""
+    largest = by_width.query("width == @width", width=max(widths))
+    errors = by_width.frame["logits_error"].to_numpy().reshape(-1, len(widths))  # (corpora, widths)
+    slopes, _ = np.polyfit(np.log(widths), np.log(errors).T, 1)
+    renamed = largest.rename(**{column: name for name, column in AT_LARGEST.items()})
+    return renamed.assign(RATE, rate=slopes).select(*CORPUS, *SEED, *RATE, *AT_LARGEST)
+
+
+def _words(answers: list[dict]) -> list[dict]:
+    """Return each listed source word with its best target words and their probabilities."""
+    records = []
+    for answer in answers:
+        for row in answer["rows"]:
+            best = {stage: ", ".join(f"{word} {value:.2f}" for word, value in row[stage]) for stage in STAGES}
+            records.append({"source": row["source"]} | best)
+    return records
+
+
+def _text(answer: dict) -> dict:
+    numbers = {name: answer[name] for name in word_counts.NUMBERS} | {"listed": len(answer["rows"])}
+    for stage in STAGES:
+        numbers[f"{stage}_words"] = len({row[stage][0][0] for row in answer["rows"]})
+    return numbers

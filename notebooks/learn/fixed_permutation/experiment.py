@@ -1,28 +1,30 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
 import math
+from collections.abc import Callable, Sequence
 from itertools import product
 from statistics import fmean
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
+from companion.results.frames import Table, joined, keyed, view
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared.copying import (
-    PROBES,
-    course_rows,
-    measure_copying,
-    outcome,
-    outcome_rows,
-    probes,
-    steps_to_learn,
-)
-from notebooks.shared.intervals import Point, bounded, interval_of, over_seeds, paired
+from notebooks.shared import copying
+from notebooks.shared.copying import OUTCOME, PROBES, READ_OFF
+from notebooks.shared.intervals import Interval, interval_of
 from notebooks.shared.permutation_copying import words_of
-from notebooks.shared.plan import Plan, answered, asked, by_network, each_seed, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
+from notebooks.shared.summaries import differences, stacked, summarise
 
-ORDERS = ("copy", "permuted")
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORDERS = {"copy": "the order of the source", "permuted": "one other order for all sentences"}
 NETWORKS = ("learned", "uniform")
 LONGER = "longer"  # networks with learned attention and more updates
 CODED = {"coded_not_recurrent": False, "coded": True}  # networks with codes of places: with recurrence?
@@ -70,145 +72,279 @@ def _plan(config: Config) -> tuple[Plan]:
     seeds = {"learned": config.seeds, "uniform": config.controls}
     groups = {}
     for order, network in product(ORDERS, NETWORKS):
-        own = shared | {"order": order, "network": network}
-        groups[order, network] = each_seed(seeds[network], RunSpec.of, "permutation_copying", **own)
+        settings = shared | {"order": order, "network": network}
+        groups[order, network] = each_seed(seeds[network], RunSpec.of, "permutation_copying", **settings)
     if config.longer_steps:
-        own = shared | {"order": "permuted", "steps": config.longer_steps, "every": SELDOMER * config.every}
-        groups["permuted", LONGER] = each_seed(config.longer_seeds, RunSpec.of, "permutation_copying", **own)
+        longer = {"order": "permuted", "steps": config.longer_steps, "every": SELDOMER * config.every}
+        groups["permuted", LONGER] = each_seed(
+            config.longer_seeds, RunSpec.of, "permutation_copying", **(shared | longer)
+        )
     coded = shared | {"steps": config.coded_steps, "every": max(1, config.every // OFTENER)}
     for (network, recurrent), order in product(CODED.items(), ORDERS):
-        own = coded | {"recurrent": recurrent, "order": order}
-        groups[order, network] = each_seed(config.coded_seeds, RunSpec.of, "place_codes", **own)
-    return (plan_of(groups, measure_copying),)
+        settings = coded | {"recurrent": recurrent, "order": order}
+        groups[order, network] = each_seed(config.coded_seeds, RunSpec.of, "place_codes", **settings)
+    return (plan_of(groups, copying.measure_copying),)
 
 
 measurements = asked(_plan)
 
+KINDS = {
+    "learned": "LSTMs whose attention is learned",
+    "uniform": "LSTMs whose attention is held uniform",
+    LONGER: "LSTMs whose attention is learned, with more updates",
+    "coded_not_recurrent": "networks with codes of places, without recurrence",
+    "coded": "LSTMs with codes of places",
+}
+GROUP = {
+    "order": Column("order in which the words are to be written", categories=ORDERS),
+    "network": Column("kind of network", categories=KINDS),
+}
+SEEN = {
+    "before": Column("last checkpoint below 95 %", "updates"),
+    "late_rise": Column("accuracy gained in the last quarter of the updates"),
+    "peak": share("the highest accuracy at a checkpoint"),
+}
+DOUBLINGS = {
+    "doublings": Column("log2 of the updates to 95 % in the fixed order over those in copying", "doublings"),
+    "least": Column("what it is at least, between snapshots", "doublings"),
+    "most": Column("what it is at most; empty where the fixed order is never learned", "doublings"),
+}
+AT_LEAST = {"at_least": Column("whether the number is a lower bound: some network is never seen to learn")}
+JUDGED = ("steps_to_learn", "accuracy", "attention_accuracy")
+FURTHEST = {
+    "steps": Column("updates at the snapshot where the probes are furthest apart", "updates"),
+    "looks": Column("snapshots that are looked at", "snapshots"),
+    "among": Column("largest difference there between two networks of one order"),
+}
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The courses of both orders, and how far the probes under uniform attention are apart.
 
-    Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
-    last quarter of the updates; ``longer`` are networks with more updates. ``doublings`` is how many times as
-    many updates the fixed order takes, in pairs (log2; who never gets there counts with all its updates), of
-    these networks and of those with codes of places; ``doublings_less`` that of the former less the latter's.
-    Their intervals are those of :func:`between_snapshots`.
-    """
-    groups = answered(*_plan(config), store)
-    of = {n: {order: groups.get((order, n), []) for order in ORDERS} for n in (*NETWORKS, LONGER, *CODED)}
-    learned, uniform, longer = of["learned"], of["uniform"], of[LONGER]["permuted"]
-    values: dict[str, dict] = {
-        order: outcome(learned[order], config.steps) | {"uniform": probes(uniform[order])} for order in ORDERS
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return the courses of both orders, and how far the probes under uniform attention are apart."""
+    (plan,) = _plan(config)
+
+    def of_network(records: Callable, columns: Columns, row: str) -> Table:
+        return plan_frame(plan, store, GROUP, records=records, columns=columns, row=row)
+
+    networks = of_network(_network, OUTCOME | SEEN, "a trained network")
+    networks = networks.whole_numbers("steps_to_learn")
+    courses = of_network(copying.course_records, copying.COURSE, "a network at a checkpoint")
+    copy, permuted = (
+        networks.query("network == 'uniform' and order == @order", order=order) for order in ORDERS
+    )
+    apart = differences(copy, permuted, PROBES)
+    pairs = {
+        network: doublings(networks.query("network == @network", network=network))
+        for network in ("learned", *CODED)
     }
-    values["copy_less_permuted"] = {"furthest": furthest(**uniform)} | {
-        probe: paired(*uniform.values(), lambda course, n=probe: course[n][-1]) for probe in PROBES
+    further = {network: doublings_less(pairs["learned"], pairs[network]) for network in CODED}
+    spans = [_estimated(pairs, "doublings"), _estimated(further, "doublings_less")]
+    return {
+        "courses": courses,
+        "outcomes": networks.select(*GROUP, "seed", *JUDGED),
+        "networks": networks,
+        "estimates": stacked(
+            [
+                copying.outcome_estimates(networks, [*GROUP]),
+                summarise(networks, [*GROUP], [*READ_OFF, "late_rise", "peak"]),
+            ]
+        ),
+        "counts": copying.outcome_counts(networks, [*GROUP]),
+        "copy_less_permuted": summarise(apart, ["network"], PROBES),
+        "furthest": _furthest(courses),
+        "doublings": _without_infinities(joined([*pairs.values()])),
+        "doublings_estimates": joined(spans),
     }
-    values["permuted"]["late_rise"] = over_seeds(learned["permuted"], _late_rise)
-    values["longer"] = outcome(longer, config.longer_steps) | {
-        "peak": bounded(over_seeds(longer, lambda course: max(course["accuracy"])), high=1.0)
-    }
-    times = doublings(learned, config.steps)
-    values["doublings"] = between_snapshots(times)
-    for network in CODED:
-        own = doublings(of[network], config.coded_steps)
-        values[network] = {order: outcome(coded, config.coded_steps) for order, coded in of[network].items()}
-        values[network] |= {
-            "doublings": between_snapshots(own),
-            "doublings_less": between_snapshots(differences(times, own)),
-        }
-    found = list(by_network(groups, "order", "network"))
-    return values, {"courses": course_rows(found), "outcomes": outcome_rows(found)}
 
 
-class Doublings(NamedTuple):
-    """How many doublings apart two networks are, and between which numbers the truth lies."""
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by order, as in :mod:`notebooks.shared.copying`; ``longer`` networks have more updates.
 
-    at_snapshots: float
-    least: float
-    most: float  # infinite where the slower network is never seen to get there
-
-
-def doublings(points: dict[str, list[Point]], steps: int) -> list[tuple[dict, Doublings]]:
-    """log2 of the updates to 95 % in the fixed order over those in copying, by pair of networks."""
-    slow, fast = ({name["seed"]: course for name, course in points[order]} for order in ("permuted", "copy"))
-    return [({"seed": s}, _doublings(slow[s], fast[s], steps)) for s in slow if s in fast]
-
-
-def _doublings(slow: dict, fast: dict, steps: int) -> Doublings:
+    ``doublings`` is how many times as many updates the fixed order takes, in pairs (log2; who never gets
+    there counts with all its updates), of LSTMs and of networks with codes of places; ``doublings_less`` is
+    that of the former minus the latter's. Their intervals are those of :func:`between_snapshots`.
     """
-    >>> never = {"steps": [0, 10, 20, 40], "accuracy": [0.0, 0.1, 0.2, 0.3]}
-    >>> early = {"steps": [0, 10, 20, 40], "accuracy": [0.0, 0.1, 1.0, 1.0]}
-    >>> _doublings(never, early, 40)
-    Doublings(at_snapshots=1.0, least=1.0, most=inf)
-    >>> _doublings(early, early, 40)
-    Doublings(at_snapshots=0.0, least=-1.0, most=1.0)
-    """
-    (slow_from, slow_to), (fast_from, fast_to) = _learned_between(slow), _learned_between(fast)
-    return Doublings(
-        at_snapshots=math.log2(min(slow_to, steps) / min(fast_to, steps)),
-        least=math.log2(slow_from / min(fast_to, steps)),
-        most=math.log2(slow_to / fast_from),
+    estimates, counts, times = tables["estimates"], tables["counts"], tables["doublings_estimates"]
+    outcomes = estimates.query("quantity in @names", names=["failed", *copying.ESTIMATED])
+
+    def of_network(key: str, network: str) -> dict[str, object]:
+        shown, counted = (table.query("network == @network", network=network) for table in (outcomes, counts))
+        return copying.outcome_keys(key, shown, counted)
+
+    uniform = estimates.query("network == 'uniform' and quantity in @names", names=READ_OFF)
+    rise = estimates.query("network == 'learned' and order == 'permuted' and quantity == 'late_rise'")
+    peak = estimates.query("network == 'longer' and quantity == 'peak'")
+    lstms = times.query("network == 'learned'")
+    coded = times.query("network != 'learned'")
+    return view(
+        _nothing(),
+        of_network("{order}", "learned"),
+        *(of_network("{network}.{order}", network) for network in CODED),
+        of_network("longer", LONGER),
+        keyed(uniform, "{order}.uniform.{quantity}"),
+        keyed(rise, "{order}.late_rise"),
+        keyed(peak, "longer.peak"),
+        keyed(tables["copy_less_permuted"], "copy_less_permuted.{quantity}"),
+        keyed(tables["furthest"], "copy_less_permuted.furthest"),
+        keyed(tables["furthest"], "copy_less_permuted.furthest.{column}", FURTHEST),
+        keyed(lstms, "doublings"),
+        keyed(lstms.query("at_least == True"), "doublings.{column}", AT_LEAST),
+        keyed(coded, "{network}.{quantity}"),
+        keyed(coded.query("at_least == True"), "{network}.{quantity}.{column}", AT_LEAST),
     )
 
 
-def _learned_between(course: dict) -> tuple[float, float]:
-    """The last snapshot before 95 % and the first with it; infinite where it is never seen."""
-    learned, looks = steps_to_learn(course), course["steps"]
+def _nothing() -> dict[str, object]:
+    """Return the keys of which no network is known."""
+    unknown = copying.no_outcome("longer") | {"longer.peak": interval_of()}
+    for order in ORDERS:
+        unknown |= copying.no_outcome(order)
+        unknown |= {f"{order}.uniform.{name}": interval_of() for name in READ_OFF}
+        for network in CODED:
+            unknown |= copying.no_outcome(f"{network}.{order}")
+    unknown |= {"permuted.late_rise": interval_of(), "doublings": interval_of()}
+    for network in CODED:
+        unknown |= {f"{network}.{name}": interval_of() for name in ("doublings", "doublings_less")}
+    unknown |= {f"copy_less_permuted.{name}": interval_of() for name in PROBES}
+    furthest_apart = interval_of() | {"steps": None, "looks": 0, "among": None}
+    return unknown | {"copy_less_permuted.furthest": furthest_apart}
+
+
+def _network(course: dict) -> dict:
+    seen = {
+        "before": before_learning(course),
+        "late_rise": late_rise(course),
+        "peak": max(course["accuracy"]),
+    }
+    return copying.outcome_record(course) | seen
+
+
+def before_learning(course: dict) -> int:
+    """Return the last snapshot before the network has learned, the first or last of all if there is none."""
+    learned, snapshots = copying.steps_to_learn(course), course["steps"]
     if learned is None:
-        return looks[-1], math.inf
-    before = looks[max(looks.index(learned) - 1, 0)]
-    return max(before, 1), max(learned, 1)
+        return snapshots[-1]
+    return snapshots[max(snapshots.index(learned) - 1, 0)]
 
 
-def differences(first: list[tuple[dict, Doublings]], second: list[tuple[dict, Doublings]]) -> list:
-    """The first less the second, by pair of one seed."""
-    other = {name["seed"]: own for name, own in second}
-    return [
-        (name, Doublings(own[0] - less[0], own[1] - less[2], own[2] - less[1]))
-        for name, own in first
-        if (less := other.get(name["seed"]))
-    ]
+def late_rise(course: dict) -> float:
+    """Return what accuracy gains in the last quarter of the updates."""
+    accuracy = course["accuracy"]
+    return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
 
 
-def between_snapshots(pairs: list[tuple[dict, Doublings]]) -> dict:
-    """Student's interval over pairs, widened to what snapshots leave open.
+# How many times as many updates the fixed order takes, and between which numbers the truth lies.
+
+
+def doublings(networks: Table) -> Table:
+    """Return log2 of the updates to 95 % in the fixed order over those in copying, by pair of one seed.
+
+    Networks that never get there count with all their updates; ``most`` is infinite then. A snapshot after 0
+    updates counts as one after 1.
+
+    Args:
+        networks: a row for each, of one kind, with ``steps_to_learn``, ``before`` and ``steps``, all updates.
+    """
+    frame = networks.frame
+    times = frame[["network", "seed"]].assign(
+        learned=frame["steps_to_learn"].astype(float).fillna(np.inf).clip(lower=1),
+        before=frame["before"].astype(float).clip(lower=1),
+        updates=frame["steps"].astype(float),
+    )
+    permuted, copy = (times[frame["order"] == order] for order in ("permuted", "copy"))
+    pairs = permuted.merge(copy, on=["network", "seed"], suffixes=("_permuted", "_copy"))
+    slow = pairs[["learned_permuted", "updates_permuted"]].min(axis=1)  # (pairs,)
+    fast = pairs[["learned_copy", "updates_copy"]].min(axis=1)  # (pairs,)
+    counted = pairs[["network", "seed"]].assign(
+        doublings=np.log2(slow / fast),
+        least=np.log2(pairs["before_permuted"] / fast),
+        most=np.log2(pairs["learned_permuted"] / pairs["before_copy"]),
+    )
+    columns = {name: networks.columns[name] for name in ("network", "seed")} | DOUBLINGS
+    return Table(counted, columns, "a network of each order, with one seed")
+
+
+def doublings_less(first: Table, second: Table) -> Table:
+    """Return the first minus the second doublings, of pairs of one seed."""
+    both = first.frame.merge(second.frame, on="seed", suffixes=("", "_second"))
+    subtracted = {
+        "network": both["network_second"],
+        "doublings": both["doublings"] - both["doublings_second"],
+        "least": both["least"] - both["most_second"],
+        "most": both["most"] - both["least_second"],
+    }
+    return first.with_rows(both.assign(**subtracted)[list(first.frame)])
+
+
+def _without_infinities(pairs: Table) -> Table:
+    return pairs.with_rows(pairs.frame.replace([math.inf, -math.inf], math.nan))
+
+
+def _estimated(pairs: dict[str, Table], quantity: str) -> Table:
+    """Return :func:`between_snapshots` of each kind of network that has pairs."""
+    rows = []
+    for network, of_network in pairs.items():
+        spans = of_network.frame[[*DOUBLINGS]].to_numpy().tolist()
+        if spans:
+            named = {"network": network, "quantity": quantity, "at_least": False}
+            rows.append(named | between_snapshots(spans))
+    quantities = {
+        "doublings": str(DOUBLINGS["doublings"]),
+        "doublings_less": "the same of LSTMs without codes, minus that of these networks",
+    }
+    columns = {"network": GROUP["network"], "quantity": Column("what is estimated", categories=quantities)}
+    return Table.of(rows, columns | INTERVAL | AT_LEAST, "an estimate over pairs of networks")
+
+
+def between_snapshots(spans: Sequence[tuple[float, float, float]]) -> dict:
+    """Return Student's interval over pairs, widened to what snapshots leave open.
 
     Networks that are always seen at one snapshot would have an interval of no length, which is resolution and
     not certainty. Where a network never gets there the interval has no upper end: the number is ``at_least``.
+
+    Args:
+        spans: of each pair the doublings at snapshots, and what they are at least and at most.
     """
-    spans = [Doublings(*span) for _, span in pairs]
-    found = interval_of(span.at_snapshots for span in spans)
-    if not spans or math.isnan(found["low"]):
-        return found
-    least = fmean(span.least for span in spans)
-    most = fmean(span.most for span in spans)
-    found["low"] = min(found["low"], least)
+    estimate: dict = interval_of(at_snapshots for at_snapshots, _, _ in spans)
+    if not spans or math.isnan(estimate["low"]):
+        return estimate
+    least = fmean(least for _, least, _ in spans)
+    most = fmean(most for _, _, most in spans)
+    estimate["low"] = min(estimate["low"], least)
     if math.isinf(most):
-        return found | {"high": None, "at_least": True}
-    return found | {"high": max(found["high"], most)}
+        return estimate | {"high": None, "at_least": True}
+    return estimate | {"high": max(estimate["high"], most)}
 
 
-def furthest(copy: list[Point], permuted: list[Point]) -> dict:
-    """How far the probes at the right word are apart at the snapshot, of ``looks``, where they are furthest.
+# How far probes are apart.
+
+
+def _furthest(courses: Table) -> Table:
+    uniform = courses.query("network == 'uniform'").frame
+    by_order = []
+    for order in ORDERS:
+        of_order = uniform[uniform["order"] == order]
+        by_order.append(of_order.pivot(index="steps", columns="seed", values="probe_right").dropna())
+    apart = furthest(*by_order)
+    rows = [apart] if apart["looks"] else []
+    return Table.of(rows, INTERVAL | FURTHEST, "the snapshot where probes are furthest apart")
+
+
+def furthest(copy: "pd.DataFrame", permuted: "pd.DataFrame") -> Interval:
+    """Return how far probes are apart at the snapshot, of ``looks``, where they are furthest.
 
     The snapshot is chosen by the mean difference, so that the interval there is rather too far from zero;
     ``among`` is the largest difference there between two networks of one order.
+
+    Args:
+        copy: the probe of each network that copies, a row for each snapshot and a column for each seed.
+        permuted: the same of networks in the fixed order.
     """
-    apart = [
-        paired(copy, permuted, lambda course, i=snapshot: course["probe_right"][i])
-        for snapshot in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
-    ]
-    if not apart or not apart[0]["n"]:
-        return interval_of() | {"steps": None, "looks": 0, "among": None}
-    snapshot = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
-    probes_there = [[course["probe_right"][snapshot] for _, course in group] for group in (copy, permuted)]
-    return apart[snapshot] | {
-        "steps": copy[0][1]["steps"][snapshot],
-        "looks": len(apart),
-        "among": max(max(own) - min(own) for own in probes_there),
-    }
-
-
-def _late_rise(course: dict) -> float:
-    accuracy = course["accuracy"]
-    return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
+    nothing = interval_of() | {"steps": None, "looks": 0, "among": None}
+    seeds = [seed for seed in copy if seed in permuted]
+    snapshots = [steps for steps in copy.index if steps in permuted.index]
+    if not seeds or not snapshots:
+        return nothing
+    apart = {steps: interval_of(copy.loc[steps, seeds] - permuted.loc[steps, seeds]) for steps in snapshots}
+    chosen = max(snapshots, key=lambda steps: abs(apart[steps]["value"]))
+    among = max(np.ptp(probes.loc[chosen]) for probes in (copy, permuted))
+    return apart[chosen] | {"steps": int(chosen), "looks": len(snapshots), "among": float(among)}

@@ -1,6 +1,7 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
 from functools import reduce
+from itertools import product
 from typing import Literal
 
 import torch
@@ -15,15 +16,18 @@ from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_bro
 from attnlib.probes.lexical_probe import log_lexical_probe
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
+from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, answers
+from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention.counterexample import COUNTEREXAMPLE
 from notebooks.learn.optimal_attention.optimal_attention import OptimalAttention, optimal_attention
 from notebooks.shared.agreement import measure_translation, padded, recorded_batches, recorded_probe
-from notebooks.shared.intervals import Point, interval_of, less, nested, over_seeds, paired
-from notebooks.shared.plan import Plan, asked, each_seed, plan_of, settings_of
+from notebooks.shared.intervals import interval_of, less
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
+from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.translation import load_pieces, recorded_network
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2
@@ -362,22 +366,24 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
 
     Beside a network of the summed form are the next, where there is another, and the main model's next.
     """
-    networks = {form: _translators(config, form) for form in FORMS}
-    others = (of[1:] + of[:1] for of in networks.values())
+    networks = {(form,): _translators(config, form) for form in FORMS}
+    others = (specs[1:] + specs[:1] for specs in networks.values())
     optima = tuple(
-        Measurement(spec, measure_optimal_attention, (("samples", config.samples),), (*{own} - {spec}, main))
-        for spec, own, main in zip(networks["summed"], *others, strict=True)
+        Measurement(
+            spec, measure_optimal_attention, (("samples", config.samples),), (*{other} - {spec}, main)
+        )
+        for spec, other, main in zip(networks["summed",], *others, strict=True)
     )
     texts: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
     texts |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
     texts |= {"learning_rate": config.learning_rate}
     if width := config.classifier_width:
         texts |= {"embedding_width": width, "width": width}
-    classifiers = {"classifier": each_seed(config.seeds, RunSpec.of, "classification", **texts)}
+    classifiers = {(): each_seed(config.seeds, RunSpec.of, "classification", **texts)}
     return (
         plan_of(networks, measure_translation),
         plan_of(networks, measure_probe_identity, samples=config.samples),
-        {"summed": optima},
+        {("summed",): optima},
         plan_of(classifiers, measure_classifier_identity),
     )
 
@@ -401,6 +407,9 @@ def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows
     return (attention * torch.logit(probe.where(attended, 0.5))).sum(-1).sigmoid()
 
 
+POSITIONS = ("first", "second", "third")
+
+
 def counterexample() -> dict[str, float]:
     """Equations 29-31 worked: the right word is the first of three, its logit 0 from every position.
 
@@ -408,112 +417,268 @@ def counterexample() -> dict[str, float]:
     from β of the right word alone (``from_right_word``), and with all attention on the ``first_alone``.
     """
     logits = torch.tensor(COUNTEREXAMPLE, dtype=torch.float64)
-    one, masks = torch.zeros(1, 1, dtype=torch.long), (torch.ones(1, 3).bool(), torch.ones(1, 1).bool())
-    found = optimal_attention(logits[None], torch.zeros(1, 1, 3), one, *masks)
-    probe, best = logits.softmax(-1)[:, 0], found.attention[0, 0]
-    places = ("first", "second", "third")
+    word = torch.zeros(1, 1, dtype=torch.long)
+    masks = torch.ones(1, 3).bool(), torch.ones(1, 1).bool()
+    optimum = optimal_attention(logits[None], torch.zeros(1, 1, 3), word, *masks)
+    probe, best = logits.softmax(-1)[:, 0], optimum.attention[0, 0]
     return {
-        **{f"probe_{place}": value for place, value in zip(places, probe.tolist(), strict=True)},
-        **{f"optimal_{place}": value for place, value in zip(places, best.tolist(), strict=True)},
-        "right": float(found.log_likelihood.exp()),
+        **{f"probe_{place}": value for place, value in zip(POSITIONS, probe.tolist(), strict=True)},
+        **{f"optimal_{place}": value for place, value in zip(POSITIONS, best.tolist(), strict=True)},
+        "right": float(optimum.log_likelihood.exp()),
         "from_right_word": float(probability_of_right_label(best, probe)),
         "first_alone": float(probe[0]),
     }
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
-
-    ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
-    seeds; the tables ``example`` and ``unused`` are of the first seed's.
-    """
-    qualities, identities, best, classifiers = (
-        {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
+FORM = {
+    "form": Column(
+        "where context and decoder state meet",
+        categories={"summed": "in one linear layer (equation 32)", "joined": "in two (equation 2)"},
     )
-    optima = best["summed"]
-    values: dict = {"data": data_of(config), "counterexample": counterexample()}
-    for form, points in qualities.items():
-        values[form] = intervals(points, QUALITY) | {n: over_seeds(points, of) for n, of in BLEU.items()}
-        values[form]["identity"] = identity(identities[form])
-    values["summed"] |= intervals(optima, OPTIMUM)
-    values["summed"]["words"] = min((one["words"] for _, one in optima), default=0)
-    values["difference"] = {name: paired(*qualities.values(), of) for name, of in BLEU.items()}
-    values["residual"] = max((one["residual"] for _, one in optima), default=None)
-    values["classifier"] = classifier(classifiers["classifier"])
-    return values, {
-        "networks": [
-            {"seed": name["seed"], "form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
-            for form, points in qualities.items()
-            for name, one in points
-        ],
-        "example": cells(optima[0][1]["example"] if optima else None),
-        "unused": cells(optima[0][1]["unused_example"] if optima else None),
-    }
-
-
-BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}
-# By name of a number where it is in an answer, and what it is less. In what measure_translation says of a
-# form, ties are counted; agreements of the optimum come in place of these, ``recorded`` stays.
-QUALITY = {
-    "accuracy": ("accuracy",),
-    "loss": ("loss",),
-    "over_chance.learned_probe": ("learned_probe", "chance"),
 }
-QUALITY |= {f"{of}.{n}": (n,) for of in ("agreement", "recorded") for n in ("learned_probe", "chance")}
-OPTIMUM = {name: (name,) for name in (
-    *(f"agreement.{name}" for name in ("learned_probe", "chance", "optimal_probe", "learned_optimal")),
-    *(f"agreement.{at}_{probe}" for at in ("optimal", "steepest") for probe in ("other_probe", "main_probe")),
-    *(f"log_likelihood.{name}" for name in ("uniform", "learned", "largest_probe", "optimal")),
-    *(f"largest_probe.{name}" for name in ("weight", "unused", "lost")),
-    *(f"dependent.{name}" for name in ("share", "optimal_probe", "learned_probe", "unused")),
-    "agreement.steepest_probe", "positions",
-)}  # fmt: skip
-OPTIMUM |= {
-    "over_chance.optimal_probe": ("agreement.optimal_probe", "agreement.chance"),  # on the very same samples
+QUALITY = {
+    "bleu": Column("BLEU at the last checkpoint", "points", low=0, high=100),
+    "best_bleu": Column("BLEU at the best checkpoint", "points", low=0, high=100),
+    "accuracy": share("next words that are predicted correctly"),
+    "loss": Column("cross-entropy of the next word", "nats a word", low=0),
+    "learned_probe": share("words where the largest weight is among the top 5 % of β, ties counted"),
+    "chance": share("the same by chance"),
+    "over_chance": Column("agreement of weight and β, minus that by chance"),
+}
+COMPARED = {
+    "learned_probe": "of the learned attention and β",
+    "chance": "by chance with β",
+    "optimal_probe": "of α^opt and β",
+    "learned_optimal": "of the learned attention and α^opt",
+    "optimal_other_probe": "of α^opt and β of another network of this form",
+    "optimal_main_probe": "of α^opt and β of a network of the main model",
+    "steepest_other_probe": "of the steepest descent and β of another network of this form",
+    "steepest_main_probe": "of the steepest descent and β of a network of the main model",
+    "steepest_probe": "of the steepest descent and β",
+}
+ATTENTIONS = {
+    "uniform": "uniform attention",
+    "learned": "the learned attention",
+    "largest_probe": "all attention at the largest β",
+    "optimal": "α^opt",
+}
+OPTIMUM = {
+    **{f"agreement.{pair}": share(f"agreement {meaning}") for pair, meaning in COMPARED.items()},
+    **{
+        f"log_likelihood.{name}": Column(f"log-likelihood under {attention}", "nats a word")
+        for name, attention in ATTENTIONS.items()
+    },
+    "largest_probe.weight": share("α^opt at the largest β"),
+    "largest_probe.unused": share("words for which this is next to nothing"),
+    "largest_probe.lost": Column("what these lose when attention follows the largest β", "nats a word"),
+    "dependent.share": share("words that depend on attention"),
+    "dependent.optimal_probe": share("agreement of α^opt and β at these words"),
+    "dependent.learned_probe": share("agreement of the learned attention and β at these words"),
+    "dependent.unused": share("of these words, those with next to no α^opt at the largest β"),
+    "positions": Column("positions that α^opt uses", "positions", low=0),
+}
+# What is subtracted is measured on the very same samples.
+SUBTRACTED = {
+    "over_chance.optimal_probe": ("agreement.optimal_probe", "agreement.chance"),
     "over_chance.learned_probe": ("agreement.learned_probe", "agreement.chance"),
     "gain": ("log_likelihood.optimal", "log_likelihood.learned"),
     "gain_of_learned": ("log_likelihood.learned", "log_likelihood.uniform"),
 }
+GAINS = {
+    "over_chance.optimal_probe": Column("agreement of α^opt and β, minus that by chance"),
+    "over_chance.learned_probe": Column("agreement of the learned attention and β, minus that by chance"),
+    "gain": Column("log-likelihood under α^opt, minus that under the learned attention", "nats a word"),
+    "gain_of_learned": Column("log-likelihood under the learned attention, minus uniform", "nats a word"),
+}
+SOLVED = {
+    "words": Column("words whose best attention is sought", "words", low=0),
+    "residual": Column("largest distance from the optimum's conditions that is left", low=0),
+}
+REBUILT = {"all_words": "from β of every word", "right_word": "from β of the right word alone"}
+IDENTITY = {
+    f"{rebuilt}.{number}": Column(
+        f"{number} difference of log-probabilities rebuilt {meaning}", "nats", low=0
+    )
+    for rebuilt, meaning in REBUILT.items()
+    for number in ("mean", "largest")
+}
+CLASSIFIER = {
+    "deviation": Column("largest difference of the rebuilt loss at a checkpoint", "nats a text", low=0),
+    "wrong": Column("texts whose rebuilt label is not the recorded one", "texts", low=0),
+    "checkpoints": Column("checkpoints", "checkpoints", low=0),
+    "loss": Column("cross-entropy at the last checkpoint", "nats a text", low=0),
+    "accuracy": share("texts that are classified correctly at the last checkpoint"),
+}
+LARGEST = {f"{rebuilt}.largest": IDENTITY[f"{rebuilt}.largest"] for rebuilt in REBUILT}
+BLEU = ("bleu", "best_bleu")
+RECORDED = ("learned_probe", "chance")
+SETS = {"translation": Column("set of sentence pairs"), "classification": Column("set of labelled texts")}
+WORKED = {
+    **{f"probe_{place}": share(f"β of the {place} position") for place in POSITIONS},
+    **{f"optimal_{place}": share(f"α^opt of the {place} position") for place in POSITIONS},
+    "right": share("probability of the right word under α^opt"),
+    "from_right_word": share("the same by equation 12, from β of the right word alone"),
+    "first_alone": share("the same with all attention on the first position"),
+}
+CELL = {
+    "target_position": Column("place of the target word, from 0"),
+    "source_position": Column("place of the source word, from 0"),
+    "target": Column("target word"),
+    "source": Column("source word"),
+    "attention": share("learned attention"),
+    "probe": share("β"),
+    "optimal": share("α^opt"),
+}
+UNUSED_CELL = CELL | {
+    "says": Column("likeliest word when all attention is at this position"),
+    "says_with": share("its probability"),
+    **{
+        f"right_{name}": share(f"probability of the right word under {ATTENTIONS[name]}")
+        for name in ("largest_probe", "learned", "optimal", "uniform")
+    },
+}
 
 
-def intervals(points: list[Point], numbers: dict[str, tuple[str, ...]]) -> dict:
-    """Intervals over seeds, nested by the dots of their names."""
-    found = {}
-    for name, paths in numbers.items():
-        read = [[reduce(dict.get, path.split("."), one) for path in paths] for _, one in points]
-        found[(*name.split("."),)] = interval_of(own[0] if len(own) == 1 else less(*own) for own in read)
-    return nested(found)
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return the worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
-
-def identity(points: list[Point]) -> dict:
-    """Mean differences as intervals, the largest of all networks as a number."""
+    The tables ``example`` and ``unused`` are of the first seed's network.
+    """
+    translations, rebuilt, best, texts = _plan(config)
+    networks = plan_frame(translations, store, FORM, records=_quality, columns=QUALITY)
+    optimum = plan_frame(best, store, FORM, records=_optimum, columns=OPTIMUM | GAINS | SOLVED)
+    identities = plan_frame(rebuilt, store, FORM, columns=IDENTITY)
+    classifiers = plan_frame(texts, store, {}, records=_classifier, columns=CLASSIFIER)
+    summed, joined = (networks.query("form == @form", form=form) for form in FORMS)
+    apart = differences(summed, joined, BLEU)
+    shown = [answer for _, answer in answers(best["summed",], store)][:1]
+    means = [name for name in IDENTITY if name.endswith("mean")]
     return {
-        name: intervals([(seed, one[name]) for seed, one in points], {"mean": ("mean",)})
-        | {"largest": max((one[name]["largest"] for _, one in points), default=None)}
-        for name in ("all_words", "right_word")
+        "networks": networks.rename(learned_probe="agreement").select("seed", *FORM, "bleu", "agreement"),
+        "example": Table.of(_cells(shown, "example"), CELL, "a pair of positions of a sentence"),
+        "unused": Table.of(_cells(shown, "unused_example"), UNUSED_CELL, "a source position for a word"),
+        "quality": networks,
+        "quality_by_form": summarise(networks, [*FORM], QUALITY),
+        "difference": summarise(apart, [*FORM], BLEU),
+        "optimum": optimum,
+        "optimum_by_form": summarise(optimum, [*FORM], [*OPTIMUM, *GAINS]),
+        "solved": Table.of([_solved(optimum)], SOLVED, "all networks"),
+        "identities": identities,
+        "identities_by_form": summarise(identities, [*FORM], means),
+        "largest": _largest(identities),
+        "classifiers": classifiers,
+        "classifiers_in_all": summarise(
+            classifiers.assign(SETS, classification=data_of(config)["classification"]),
+            ["classification"],
+            ["loss", "accuracy"],
+        ),
+        "rebuilt": Table.of([_rebuilt(classifiers)], CLASSIFIER, "all classifiers"),
+        "sets": Table.of([data_of(config)], SETS, "the sets that are taken"),
+        "counterexample": Table.of([counterexample()], WORKED, "the counterexample"),
     }
 
 
-def classifier(points: list[Point]) -> dict:
-    """Equation 12 over all checkpoints of all classifiers, and what they learned."""
-    return {
-        "deviation": max((one["deviation"] for _, one in points), default=None),
-        "wrong": sum(one["wrong"] for _, one in points),
-        "checkpoints": sum(len(one["steps"]) for _, one in points),
-        "loss": over_seeds(points, lambda one: one["loss"][-1]),
-        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by form, those of the counterexample, and the identities.
+
+    In ``recorded`` agreement and that of the joined form ties are counted; ``difference`` is BLEU of the
+    summed form minus that of the joined one within a seed. Intervals are over seeds.
+    """
+    quality = tables["quality_by_form"]
+    recorded = quality.query("quantity in @names", names=RECORDED)
+    of_joined = quality.query("form == 'joined'")
+    return view(
+        _nothing(),
+        keyed(tables["sets"], "data.{column}", SETS),
+        keyed(tables["counterexample"], "counterexample.{column}", WORKED),
+        keyed(quality.query("quantity in @names", names=[*BLEU, "accuracy", "loss"]), "{form}.{quantity}"),
+        keyed(recorded, "{form}.recorded.{quantity}"),
+        keyed(of_joined.query("quantity in @names", names=RECORDED), "{form}.agreement.{quantity}"),
+        keyed(of_joined.query("quantity == 'over_chance'"), "{form}.over_chance.learned_probe"),
+        keyed(tables["optimum_by_form"], "{form}.{quantity}"),
+        keyed(tables["solved"], "summed.{column}", ["words"]),
+        keyed(tables["solved"], "{column}", ["residual"]),
+        keyed(tables["difference"], "difference.{quantity}"),
+        keyed(tables["identities_by_form"], "{form}.identity.{quantity}"),
+        keyed(tables["largest"], "{form}.identity.{column}", LARGEST),
+        keyed(tables["classifiers_in_all"], "classifier.{quantity}"),
+        keyed(tables["rebuilt"], "classifier.{column}", ["deviation", "wrong", "checkpoints"]),
+    )
+
+
+def _nothing() -> dict[str, object]:
+    """Return the keys of which no network is known."""
+    unknown: dict[str, object] = {}
+    for form in FORMS:
+        unknown |= {f"{form}.{name}": interval_of() for name in (*BLEU, "accuracy", "loss")}
+        unknown |= {f"{form}.recorded.{name}": interval_of() for name in RECORDED}
+        unknown |= {f"{form}.identity.{name}.mean": interval_of() for name in REBUILT}
+        unknown |= {f"{form}.identity.{name}": None for name in LARGEST}
+    unknown |= {f"joined.agreement.{name}": interval_of() for name in RECORDED}
+    unknown |= {"joined.over_chance.learned_probe": interval_of()}
+    unknown |= {f"summed.{name}": interval_of() for name in (*OPTIMUM, *GAINS)}
+    unknown |= {f"difference.{name}": interval_of() for name in BLEU}
+    return unknown | {f"classifier.{name}": interval_of() for name in ("loss", "accuracy")}
+
+
+def _quality(translation: dict) -> dict:
+    return translation | {
+        "bleu": translation["bleu"][-1],
+        "best_bleu": max(translation["bleu"]),
+        "over_chance": translation["learned_probe"] - translation["chance"],
     }
 
 
-def cells(shown: dict | None) -> list[dict]:
-    """A sentence's matrices, a row a pair of positions; none where there is no sentence."""
-    if shown is None:
-        return []
-    right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}
-    return [
-        {"target_position": s, "source_position": t, "target": target, "source": source}
-        | {name: shown[name][s][t] for name in ("attention", "probe", "optimal")}
-        | ({"says": shown["says"][t], "says_with": shown["says_with"][t]} | right if right else {})
-        for s, target in enumerate(shown["target"])
-        for t, source in enumerate(shown["source"])
+def _optimum(answer: dict) -> dict:
+    """Return the numbers of one network, by the dotted name of where they are in an answer."""
+    numbers = {name: reduce(dict.get, name.split("."), answer) for name in OPTIMUM}
+    gains = {name: less(numbers[first], numbers[second]) for name, (first, second) in SUBTRACTED.items()}
+    return numbers | gains | {name: answer[name] for name in SOLVED}
+
+
+def _solved(optimum: Table) -> dict:
+    """Return the words of the network with fewest, and the largest residual."""
+    if not len(optimum.frame):
+        return {"words": 0, "residual": None}
+    return {"words": int(optimum.frame["words"].min()), "residual": optimum.frame["residual"].max()}
+
+
+def _largest(identities: Table) -> Table:
+    rows = [
+        {"form": form} | {name: group[name].max() for name in LARGEST}
+        for form, group in identities.frame.groupby("form", sort=False)
     ]
+    return Table.of(rows, FORM | LARGEST, "all networks of a form")
+
+
+def _classifier(answer: dict) -> dict:
+    return answer | {"checkpoints": len(answer["steps"]), "loss": answer["loss"][-1]}
+
+
+def _rebuilt(classifiers: Table) -> dict:
+    """Return how far equation 12 is off at all checkpoints of all classifiers."""
+    frame = classifiers.frame
+    return {
+        "deviation": frame["deviation"].max() if len(frame) else None,
+        "wrong": int(frame["wrong"].sum()),
+        "checkpoints": int(frame["checkpoints"].sum()),
+    }
+
+
+def _cells(shown: list[dict], name: str) -> list[dict]:
+    """Return a sentence's matrices, a record for each pair of positions; none where there is no sentence."""
+    records = []
+    for answer in shown:
+        sentence = answer[name]
+        if sentence is None:
+            continue
+        right = {f"right_{attention}": value for attention, value in sentence.get("right", {}).items()}
+        for (row, target), (column, source) in product(
+            *map(enumerate, (sentence["target"], sentence["source"]))
+        ):
+            record = {"target_position": row, "source_position": column, "target": target, "source": source}
+            record |= {matrix: sentence[matrix][row][column] for matrix in ("attention", "probe", "optimal")}
+            if right:
+                record |= {"says": sentence["says"][column], "says_with": sentence["says_with"][column]}
+            records.append(record | right)
+    return records

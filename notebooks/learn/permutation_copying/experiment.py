@@ -1,32 +1,61 @@
 """Learning to copy: where source words say nothing of target words, attention fails or comes late."""
 
 import math
-import statistics
 from collections.abc import Callable
+from functools import partial
 from itertools import product
-from operator import itemgetter
+from statistics import fmean
 
 from companion.results.config import BaseConfig, Positive
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import Column, Columns
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.intervals import Point, over_seeds
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.permutation_copying import KINDS, words_of
-from notebooks.shared.plan import Plan, Points, answered, asked, by_network, each_seed, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
+from notebooks.shared.summaries import stacked, summarise
 from notebooks.shared.thresholds import HALF
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
-WAYS = ("drawn", "away")
-TIMES = ("left", "known", "there", "lead", "steps_to_learn")
+WAYS = {
+    "drawn": "attention leaves uniform attention with more weight on the next word to write",
+    "away": "attention leaves uniform attention with less weight there",
+}
+TIMES = {
+    "left": Column("updates until attention has left uniform attention", "updates"),
+    "known": Column("updates until the probe is largest at the right word for half of the words", "updates"),
+    "there": Column("updates until the weight is largest at the right word for half of the words", "updates"),
+    "lead": Column("the last minus the one before: by how much words are known earlier", "updates"),
+    "steps_to_learn": Column("updates until 95 % of the words are right", "updates"),
+}
+WAY = {"way": Column("way that attention goes first; empty where it stays uniform", categories=WAYS)}
+HELD = {
+    "held": Column("share of words known with attention held uniform, when networks of a way attend"),
+    "n_held": Column("networks of the way that this is looked up for", "networks", low=0),
+}
+WAY_COUNTS = {
+    "n": Column("networks that go this way", "networks", low=0),
+    "first": Column("networks in which words are known first", "networks", low=0),
+    "n_held": HELD["n_held"],
+    "soonest": Column("updates until the first of them has learned", "updates"),
+    "latest": Column("updates until the last of those has learned that do", "updates"),
+}
+KIND = {
+    "floor": Column("entropy of a word when those of the sentence are known", "nats"),
+    "ignorance": Column("entropy of a word when nothing is known", "nats"),
+    "stays": Column("networks that never leave uniform attention", "networks", low=0),
+}
 
 
 def events(course: dict, length: int) -> dict[str, object]:
-    """Updates until something happens, None where it never does.
+    """Return the updates until something happens, None where it never does.
 
     Attention has ``left`` uniform attention at the first snapshot where the mean weight on the next word is
     at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words
     are ``known``, and attention is ``there``, from the first snapshot at which the largest β, or the largest
-    weight, is at the next word to write for half of the words. ``lead`` is the last less the one before.
+    weight, is at the next word to write for half of the words. ``lead`` is the last minus the one before.
     """
 
     def first(name: str, holds: Callable[[float], bool]) -> tuple[int | None, float]:
@@ -37,8 +66,11 @@ def events(course: dict, length: int) -> dict[str, object]:
     left, weight = first("attention_right", lambda weight: weight <= low or weight >= high)
     known, _ = first("probe_agreement", lambda share: share >= HALF)
     there, _ = first("attention_accuracy", lambda share: share >= HALF)
+    way = None
+    if left is not None:
+        way = "drawn" if weight > 1 / length else "away"
     return {
-        "way": None if left is None else "drawn" if weight > 1 / length else "away",
+        "way": way,
         "left": left,
         "known": known,
         "there": there,
@@ -47,40 +79,16 @@ def events(course: dict, length: int) -> dict[str, object]:
     }
 
 
-def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> dict:
-    """Which way attention goes, and whether words are known when it gets to the right place.
-
-    ``stays``: networks that never leave uniform attention; for both ways the :func:`events`; ``first``:
-    networks where words came first; ``held``: the share of words that networks which never attend know after
-    as many updates as ``there`` (over ``n_held`` times); and times to learn.
-    """
-    seen = [(name, events(course, length)) for name, course in learned]
-    return {"stays": sum(own["way"] is None for _, own in seen)} | {
-        way: _group([(name, own) for name, own in seen if own["way"] == way], uniform) for way in WAYS
-    }
-
-
-def _group(points: list[Point], uniform: list[Point]) -> dict:
-    followed_to = [set(course["steps"]) for _, course in uniform]
-    held = [own["there"] for _, own in points if uniform and all(own["there"] in to for to in followed_to)]
-    times = [own["steps_to_learn"] for _, own in points if own["steps_to_learn"] is not None]
-
-    def known_then(course: dict) -> float:
-        known = dict(zip(course["steps"], course["probe_agreement"], strict=True))
-        return statistics.fmean(known[step] for step in held)
-
-    return {
-        "n": len(points),
-        **{name: over_seeds(points, itemgetter(name)) for name in TIMES},
-        "first": sum((own["lead"] or 0) > 0 for _, own in points),
-        "held": over_seeds(uniform if held else [], known_then),
-        "n_held": len(held),
-        "soonest": min(times, default=None),
-        "latest": max(times, default=None),
-    }
-
-
-NETWORKS = ("learned", "uniform", "proxy")
+NETWORKS = {
+    "learned": "attention is learned",
+    "uniform": "attention is held uniform",
+    "proxy": "a bag of words",
+}
+SENTENCES = {
+    "permutation": "all words of the vocabulary, in any order",
+    "sample": "two thirds of the words of the vocabulary",
+    "mixture": "one half of the vocabulary or the other",
+}
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 
 
@@ -124,43 +132,162 @@ def _plan(config: Config) -> tuple[Plan]:
     """The courses of all networks, by kind of sentences and network."""
     groups = {}
     for kind, network in product(config.kind, NETWORKS):
-        own = settings_of(config, "length", "width", "every")
-        own |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
+        settings = settings_of(config, "length", "width", "every")
+        settings |= {"kind": kind, "network": network, "steps": config.updates(kind, network)}
         seeds = config.seeds if network == "learned" else config.controls
-        groups[kind, network] = each_seed(seeds, RunSpec.of, "permutation_copying", **own)
+        groups[kind, network] = each_seed(seeds, RunSpec.of, "permutation_copying", **settings)
     return (plan_of(groups, copying.measure_copying),)
 
 
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """The courses of all networks, and what became of them, as in :mod:`notebooks.shared.copying`.
-
-    Values by kind are of learned attention after ``steps`` updates; ``floor``, log(length), and
-    ``ignorance``, log(words), are entropies.
-    """
-    points = answered(*_plan(config), store)
-    whole = list(by_network(points, "kind", "network"))
-    values = {kind: _of_kind(kind, config, points) for kind in config.kind}
-    outcomes = copying.outcome_rows(copying.judged(whole, config.steps))
-    for row, (_, course) in zip(outcomes, whole, strict=True):
-        row["way"] = events(course, config.length)["way"] if row["network"] == "learned" else None
-    return values, {"courses": copying.course_rows(whole), "outcomes": outcomes}
+GROUP = {
+    "kind": Column("kind of sentences", categories=SENTENCES),
+    "network": Column("what is trained", categories=NETWORKS),
+}
+JUDGED = ("steps_to_learn", "accuracy", "attention_accuracy")
+OF_LEARNED = ("failed", *copying.ESTIMATED, "probe_agreement")
+OF_UNIFORM = ("accuracy", *copying.READ_OFF)
+OF_PROXY = (*OF_UNIFORM, "above_floor")
+BY_WAY = ["kind", *WAY]
 
 
-def _of_kind(kind: str, config: Config, points: Points) -> dict:
-    trained = {network: points.get((kind, network), []) for network in NETWORKS}
-    learned, uniform, proxy = (copying.judged(points, config.steps) for points in trained.values())
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return the courses of all networks, and what became of them, as in :mod:`notebooks.shared.copying`."""
+    (plan,) = _plan(config)
+    learned = {group: asked for group, asked in plan.items() if group[1] == "learned"}
+
+    def of_network(plan: Plan, records: Callable, columns: Columns, row: str = "a trained network") -> Table:
+        return plan_frame(plan, store, GROUP, records=records, columns=columns, row=row)
+
+    at_the_end = partial(_network, judged_at=config.steps, length=config.length)
+    networks = of_network(plan, at_the_end, copying.OUTCOME | WAY)
+    networks = networks.whole_numbers("steps_to_learn")
+    courses = of_network(plan, copying.course_records, copying.COURSE, "a network at a checkpoint")
+    whole = partial(copying.followed_record, judged_at=config.steps)
+    followed = of_network(learned, whole, copying.OUTCOME | copying.FOLLOWED_RECORD)
+    first_events = of_network(learned, partial(events, length=config.length), WAY | TIMES)
+    held = _held(first_events, courses.query("network == 'uniform'"))
+    turned = copying.turned_away(networks.query("network == 'learned'"), config.length)
+
+    read_off = summarise(networks, [*GROUP], [*copying.READ_OFF, "above_floor"])
+    ways = [summarise(first_events, BY_WAY, TIMES), summarise(held, BY_WAY, ["held"])]
     return {
-        **copying.outcome(learned, config.steps),
-        "turned": copying.turned_away(learned, config.length),
-        "ways": knowledge_first(trained["learned"], trained["uniform"], config.length),
-        "followed": copying.followed(trained["learned"], config.steps, config.updates(kind, "learned")),
-        "probe_agreement": copying.last(learned, "probe_agreement"),
-        "uniform": {"accuracy": copying.last(uniform, "accuracy")} | copying.probes(uniform),
-        "proxy": copying.probes(proxy)
-        | {name: copying.last(proxy, name) for name in ("accuracy", "above_floor")},
-        "floor": math.log(config.length),
-        "ignorance": math.log(words_of(kind, config.length)),
+        "courses": courses,
+        "outcomes": networks.select(*GROUP, "seed", *JUDGED, *WAY),
+        "networks": networks.select(*GROUP, "seed", *copying.OUTCOME),
+        "events": first_events.whole_numbers(*TIMES),
+        "estimates": stacked([copying.outcome_estimates(networks, [*GROUP]), read_off]).query("n > 0"),
+        "counts": copying.outcome_counts(networks, [*GROUP]),
+        "followed": copying.followed_estimates(followed, ["kind"]),
+        "followed_counts": copying.followed_counts(followed, ["kind"]),
+        "turned": copying.turned_estimates(turned, ["kind"]),
+        "ways": stacked(ways),
+        "way_counts": _way_counts(first_events, held),
+        "kinds": _kinds(config, first_events),
     }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by kind: of learned attention as networks are judged, and in branches of the others.
+
+    ``ways`` are of :func:`events`; ``stays`` counts networks that never leave uniform attention; ``held`` is
+    the share of words that networks which never attend know after as many updates as ``there``.
+    """
+    estimates, counts = tables["estimates"], tables["counts"]
+
+    def of_network(network: str, quantities: tuple[str, ...]) -> Table:
+        condition = "network == @network and quantity in @quantities"
+        return estimates.query(condition, network=network, quantities=quantities)
+
+    nothing: dict[str, object] = {}
+    for kind in config.kind:
+        nothing |= _nothing(kind, config)
+    return view(
+        nothing,
+        copying.outcome_keys(
+            "{kind}", of_network("learned", OF_LEARNED), counts.query("network == 'learned'")
+        ),
+        keyed(of_network("uniform", OF_UNIFORM), "{kind}.uniform.{quantity}"),
+        keyed(of_network("proxy", OF_PROXY), "{kind}.proxy.{quantity}"),
+        copying.followed_keys("{kind}.followed", tables["followed"], tables["followed_counts"]),
+        copying.turned_keys("{kind}.turned", tables["turned"]),
+        keyed(tables["ways"], "{kind}.ways.{way}.{quantity}"),
+        keyed(tables["way_counts"], "{kind}.ways.{way}.{column}", WAY_COUNTS),
+        keyed(tables["kinds"], "{kind}.ways.{column}", ["stays"]),
+        keyed(tables["kinds"], "{kind}.{column}", ["floor", "ignorance"]),
+    )
+
+
+def _nothing(kind: str, config: Config) -> dict[str, object]:
+    """Return the keys of a kind of sentences of which no network is known."""
+    unknown = {f"{kind}.probe_agreement": interval_of()}
+    unknown |= {f"{kind}.uniform.{name}": interval_of() for name in OF_UNIFORM}
+    unknown |= {f"{kind}.proxy.{name}": interval_of() for name in OF_PROXY}
+    for way in WAYS:
+        unknown |= {f"{kind}.ways.{way}.{name}": interval_of() for name in (*TIMES, "held")}
+        unknown |= {f"{kind}.ways.{way}.{name}": 0 for name in ("n", "first", "n_held")}
+        unknown |= {f"{kind}.ways.{way}.{name}": None for name in ("soonest", "latest")}
+    return (
+        unknown
+        | copying.no_outcome(kind)
+        | copying.not_followed(f"{kind}.followed", config.updates(kind, "learned"))
+        | copying.none_turned(f"{kind}.turned")
+    )
+
+
+def _network(course: dict, *, judged_at: int, length: int) -> dict:
+    """Return what has become of a network when it is judged, and the way that its attention goes at all."""
+    record = copying.outcome_record(copying.until(course, judged_at))
+    if "attention_right" in course:
+        record["way"] = events(course, length)["way"]
+    return record
+
+
+def _held(first_events: Table, uniform: Table) -> Table:
+    """Return what networks with uniform attention know after as many updates as those of a way attend.
+
+    Updates after which one of them was not looked at are left out.
+    """
+    rows = []
+    for (kind, way), group in first_events.frame.groupby(BY_WAY, sort=False):
+        of_kind = uniform.frame[uniform.frame["kind"] == kind]
+        known = of_kind.pivot(index="steps", columns="seed", values="probe_agreement").dropna()
+        steps = [step for step in group["there"] if step in known.index]
+        for seed in known.columns if steps else ():
+            named = {"kind": kind, "way": way, "seed": seed}
+            rows.append(named | {"held": fmean(known.loc[steps, seed]), "n_held": len(steps)})
+    columns = first_events.columns | HELD
+    names = [*BY_WAY, "seed", *HELD]
+    return Table.of(rows, {name: columns[name] for name in names}, "a network with uniform attention")
+
+
+def _way_counts(first_events: Table, held: Table) -> Table:
+    looked_up = held.frame.groupby(BY_WAY)["n_held"].first().to_dict()
+    rows = []
+    for (kind, way), group in first_events.frame.groupby(BY_WAY, sort=False):
+        times = group["steps_to_learn"].astype(float)
+        counts = {
+            "n": len(group),
+            "first": int((group["lead"].astype(float) > 0).sum()),
+            "n_held": int(looked_up.get((kind, way), 0)),
+            "soonest": times.min(),
+            "latest": times.max(),
+        }
+        rows.append({"kind": kind, "way": way} | counts)
+    columns = {name: first_events.columns[name] for name in BY_WAY} | WAY_COUNTS
+    return Table.of(rows, columns, "networks of a way").whole_numbers("soonest", "latest")
+
+
+def _kinds(config: Config, first_events: Table) -> Table:
+    rows = []
+    for kind in config.kind:
+        ways = first_events.query("kind == @kind", kind=kind).frame["way"]
+        numbers = {
+            "floor": math.log(config.length),
+            "ignorance": math.log(words_of(kind, config.length)),
+            "stays": int(ways.isna().sum()),
+        }
+        rows.append({"kind": kind} | numbers)
+    return Table.of(rows, {"kind": GROUP["kind"]} | KIND, "a kind of sentences")

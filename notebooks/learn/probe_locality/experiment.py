@@ -1,21 +1,39 @@
 """Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
 
-from operator import itemgetter
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from companion.results.config import BaseConfig, Field, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, frame, joined, keyed, view
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import INTERVAL, NETWORK, Column, share
+from companion.runs.identity import Spec
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copying import measure_copying
-from notebooks.shared.intervals import Point, interval_of, over_seeds, paired
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.summaries import differences, summarise
 
-PLACES = ("keyword", "next", "mean", "last", "first")
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLACES = {
+    "keyword": "at the keyword",
+    "next": "at the word after the keyword",
+    "mean": "on average",
+    "last": "at the last word",
+    "first": "at the first word",
+}
 # Differences that the paper's orders are made of, the larger place first.
 ORDERS = "keyword_next next_mean keyword_last last_keyword last_next mean_keyword first_keyword mean_last"
 DIFFERENCES = {name.replace("_", "_over_"): name.split("_") for name in ORDERS.split()}
 HALFWAY = 0.75  # accuracy halfway from guessing to always right
+STAGES = {
+    "early": "the first checkpoint that is right for three sequences in four",
+    "midway": "the last checkpoint in the first half of the updates",
+    "late": "the last checkpoint",
+}
 
 
 class Config(BaseConfig):
@@ -47,50 +65,115 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of(specs, measure_copying)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """γ at the keyword, after it, at the ends and on average, early, midway and late in training.
+SNAPSHOT = {
+    "accuracy": share("sequences that are classified correctly"),
+    "first": Column(f"γ {PLACES['first']}", "nats"),
+    "keyword": Column(f"γ {PLACES['keyword']}", "nats"),
+    "last": Column(f"γ {PLACES['last']}", "nats"),
+    "loss": Column("cross-entropy", "nats a sequence", low=0),
+    "mean": Column(f"γ {PLACES['mean']}", "nats"),
+    "next": Column(f"γ {PLACES['next']}", "nats"),
+    "step": Column("updates in training", "updates", low=0),
+}
+OVER = {
+    name: Column(f"γ {PLACES[larger]}, minus that {PLACES[smaller]}", "nats")
+    for name, (larger, smaller) in DIFFERENCES.items()
+}
+STAGE = {"stage": Column("when in training", categories=STAGES)}
+GAMMAS = (*PLACES, *DIFFERENCES)
+LEAD = {
+    "looks": Column("checkpoints that are looked at", "checkpoints", low=0),
+    "ahead": Column("of these, where the interval of the lead is above 0", "checkpoints", low=0),
+    "first": Column("updates at the first of these; empty without one", "updates"),
+    "final": Column("updates at the last of these; empty without one", "updates"),
+    "step": Column("updates where the mean lead is largest", "updates"),
+}
 
-    *Early* is the first checkpoint at which the network is right for three sequences in four, *midway* the
-    last one in the first half of the updates, *late* the last of all. A network that is never right so often
-    has no early checkpoint, and counts in the others alone. ``moved``, late less midway, says whether the
-    course has come to rest.
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return γ at the keyword, after it, at the ends and on average, early, midway and late in training.
+
+    A network that is never right often enough has no early checkpoint, and counts in the others alone.
     """
-    courses = [
-        [_snapshot(name["seed"], course, place) for place in range(len(course["steps"]))]
-        for name, course in answers(measurements(config), store)
-    ]
-    early = [next((row for row in course if row[1]["accuracy"] >= HALFWAY), None) for course in courses]
-    midway = [[row for row in course if row[1]["step"] <= config.steps / 2][-1] for course in courses]
-    late = [course[-1] for course in courses]
-    stages = {"early": [snapshot for snapshot in early if snapshot], "midway": midway, "late": late}
-    gammas = (*PLACES, *DIFFERENCES)
-    values = {
-        stage: {name: over_seeds(snapshots, itemgetter(name)) for name in (*gammas, "step", "accuracy")}
-        for stage, snapshots in stages.items()
+    snapshots = frame(
+        measurements(config),
+        store,
+        records=_snapshots,
+        columns=SNAPSHOT | OVER,
+        names={"seed": NETWORK["seed"]},
+        columns_of=_seed,
+        row="a network at a checkpoint",
+    )
+    early = snapshots.with_rows(_first_of_each(snapshots.query("accuracy >= @least", least=HALFWAY).frame))
+    midway = snapshots.with_rows(_last_of_each(snapshots.query("step <= @half", half=config.steps / 2).frame))
+    late = snapshots.with_rows(_last_of_each(snapshots.frame))
+    stages = {"early": early, "midway": midway, "late": late}
+    networks = joined([table.assign(STAGE, stage=stage) for stage, table in stages.items()])
+    moved = differences(late, midway, GAMMAS).assign(STAGE, stage="late")
+    leads = summarise(snapshots, ["step"], ["last_over_keyword"])
+    return {
+        "courses": snapshots.select("seed", *SNAPSHOT),
+        "stages": replace(networks, row="a network at a stage of training"),
+        "estimates": summarise(networks, ["stage"], [*GAMMAS, "step", "accuracy"]),
+        "moved": summarise(moved, ["stage"], GAMMAS),
+        "leads": leads,
+        "lead": _lead(leads),
     }
-    values["moved"] = {name: paired(late, midway, itemgetter(name)) for name in gammas}
-    values["lead"] = _lead(courses)
-    return values, {"courses": [row for snapshots in courses for row, _ in snapshots]}
 
 
-def _snapshot(seed: int, course: dict, place: int) -> Point:
-    """The row of a snapshot: what is measured there, and differences between places within the network."""
-    found = {"step" if name == "steps" else name: series[place] for name, series in course.items()}
-    row = {"seed": seed} | found
-    return row, found | {name: row[larger] - row[smaller] for name, (larger, smaller) in DIFFERENCES.items()}
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return γ by stage; ``moved``, late minus midway, says whether the course has come to rest.
 
-
-def _lead(courses: list[list[Point]]) -> dict:
-    """At how many snapshots the interval of the last position's lead over the keyword is above 0, ``ahead``.
-
-    From the update ``first`` to ``final``; ``most`` is the largest mean lead. Not corrected for so many.
+    ``lead``: at how many checkpoints the last position has a larger γ than the keyword, as :func:`_lead` has
+    it; ``most`` is the largest mean lead.
     """
-    leads = {
-        snapshots[0][1]["step"]: over_seeds(snapshots, itemgetter("last_over_keyword"))
-        for snapshots in zip(*courses, strict=True)
+    unknown: dict[str, object] = {
+        f"{stage}.{name}": interval_of() for stage in STAGES for name in (*GAMMAS, "step", "accuracy")
     }
-    ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
-    most = max(leads, key=lambda step: leads[step]["value"], default=None)
-    first, final = (ahead[0], ahead[-1]) if ahead else (None, None)
-    found = {"looks": len(leads), "ahead": len(ahead), "first": first, "final": final, "step": most}
-    return found | {"most": leads.get(most, interval_of())}
+    unknown |= {f"moved.{name}": interval_of() for name in GAMMAS} | {"lead.most": interval_of()}
+    return view(
+        unknown,
+        keyed(tables["estimates"], "{stage}.{quantity}"),
+        keyed(tables["moved"], "moved.{quantity}"),
+        keyed(tables["lead"], "lead.{column}", LEAD),
+        keyed(tables["lead"].query("looks > 0"), "lead.most"),
+    )
+
+
+def _seed(spec: Spec) -> dict[str, object]:
+    return {"seed": spec.seed}
+
+
+def _snapshots(course: dict) -> list[dict]:
+    """Return what is measured at each checkpoint, and differences between places within the network."""
+    records = []
+    for checkpoint, step in enumerate(course["steps"]):
+        measured = {name: series[checkpoint] for name, series in course.items()}
+        over = {name: measured[larger] - measured[smaller] for name, (larger, smaller) in DIFFERENCES.items()}
+        records.append(measured | over | {"step": step})
+    return records
+
+
+def _first_of_each(snapshots: "pd.DataFrame") -> "pd.DataFrame":
+    return snapshots.drop_duplicates("seed", keep="first")
+
+
+def _last_of_each(snapshots: "pd.DataFrame") -> "pd.DataFrame":
+    return snapshots.drop_duplicates("seed", keep="last")
+
+
+def _lead(leads: Table) -> Table:
+    """Return at how many checkpoints the interval of the last position's lead over the keyword is above 0.
+
+    These are ``ahead``, from the update ``first`` to ``final``. Not corrected for so many.
+    """
+    by_step = leads.frame
+    ahead = by_step.loc[by_step["low"].astype(float) > 0, "step"].tolist()
+    record = {"looks": len(by_step), "ahead": len(ahead)}
+    if ahead:
+        record |= {"first": ahead[0], "final": ahead[-1]}
+    if len(by_step):
+        most = by_step.loc[by_step["value"].astype(float).idxmax()]
+        record |= {name: most[name] for name in ("step", *INTERVAL)}
+    lead = Table.of([record], LEAD | INTERVAL, "all checkpoints")
+    return lead.whole_numbers("first", "final", "step")

@@ -2,9 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
@@ -15,20 +15,25 @@ from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
+from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import NETWORK, Column
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
-from notebooks.shared.agreement import RaggedRows, gathered, padded
-from notebooks.shared.intervals import bounded, grouped, interval_of, jackknife_interval, nested, over_pairs
+from notebooks.shared.agreement import Answers, RaggedRows, gathered, padded
+from notebooks.shared.intervals import Interval, bounded, jackknife_interval
 from notebooks.shared.plan import each_seed, settings_of
+from notebooks.shared.summaries import by_pair, estimated, stacked, summarise, summarise_pairs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 Several = Annotated[int, Field(ge=2)]  # networks are held against each other
 MARKS = ("begin", "end")
 PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
-NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
 
 # What attention is largest at in the end: a word, or one of the two marks around the text.
@@ -148,108 +153,214 @@ def _measurements(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
     return (*measurements_of(runs, measure_resting), *pairs)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Where attention rests by label, and how far two seeds agree with the marks and without, in percent.
+def percent(meaning: str) -> Column:
+    return Column(meaning, "%", low=0, high=100)
 
-    ``common`` is the commoner label; ``resting``, how many networks have the largest attention at a place in
-    more than half of its texts; ``own_mark``, for how much of each label's texts the mark that a network
-    rests on is right alone; ``by_mark``, agreement of the ``n`` pairs over all texts, parted by whether both
-    networks rest on one mark or on two, its mean with the jackknife's interval over networks.
-    """
-    values: dict = {}
-    tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
-    for name, runs in rows(config).items():
-        known = gathered(_measurements(runs), store)
-        networks = [
-            {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
-            | found
-            for (run, *others), answer in known.items()
-            for label, found in answer.items()
-            if not others
-        ]
-        if not networks:
+
+DATA = {"data": Column("set of labelled texts")}
+NETWORK_OF_SET = DATA | {"seed": NETWORK["seed"]}
+LABEL = {"label": Column("number of the texts' label; both: all texts")}
+RESTING = {
+    "words": percent("texts whose attention is largest at a word"),
+    "begin": percent("texts whose attention is largest at the mark before the first word"),
+    "begin_right": percent("texts whose label is likelier when all attention is at this mark"),
+    "begin_weight": percent("mean weight at this mark"),
+    "end": percent("texts whose attention is largest at the mark after the last word"),
+    "end_right": percent("texts whose label is likelier when all attention is at this mark"),
+    "end_weight": percent("mean weight at this mark"),
+}
+TEXTS = {"texts": Column("texts of the label", "texts", low=0)}
+PAIR = {
+    "second_seed": Column("random seed of the second network"),
+    "positions": Column(
+        "what is compared", categories={"all": "all positions of a text", "words": "its words alone"}
+    ),
+    **LABEL,
+    "marks": Column(
+        "where the two networks rest",
+        categories={"same": "on one mark", "different": "on two marks", "other": "one of them on neither"},
+    ),
+}
+APART = {
+    "agreement": percent("texts where the first attention's top is among the top 5 % of the second's"),
+    "chance": percent("the same by chance"),
+}
+SPREAD = {"spread": Column("standard deviation of the agreement over pairs of networks", "%", low=0)}
+ENDS = {
+    "lowest": percent("smallest agreement of a pair"),
+    "highest": percent("largest agreement of a pair"),
+    "n": Column("pairs", "pairs", low=0),
+}
+REST = {
+    "place": Column("place of the largest attention in more than half of the texts of the commoner label")
+}
+SET = {
+    "common": Column("the commoner label"),
+    **{place: Column(f"networks that rest on: {place}", "networks", low=0) for place in (*PLACES, NOWHERE)},
+    "default": Column(
+        "networks whose mark is right alone in more than half of the texts of the commoner label alone",
+        "networks",
+        low=0,
+    ),
+    "n": Column("networks that rest on a mark", "networks", low=0),
+}
+OWN_MARK = {
+    "right": percent("texts of the label for which the mark that the network rests on is right alone")
+}
+OWN_MARK_ROW = "a network that rests on a mark, and a label"
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """Return where attention rests by label, and how far two seeds agree with the marks and without."""
+    networks, pairs, places, sets = [], [], [], []
+    for data, runs in rows(config).items():
+        answers = gathered(_measurements(runs), store)
+        of_set = _networks(data, answers)
+        if not of_set:
             continue
-        labels = _grouped(networks, ("label",), list)
-        common = max(sorted(labels), key=lambda label: labels[label][0]["texts"])
-        places = {row["seed"]: next((p for p in PLACES if row[p] > HALF), NOWHERE) for row in labels[common]}
-        pairs = [
-            {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
-            | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
-            | found
-            for (one, *others), answer in known.items()
-            for other in others
-            for positions, groups in answer.items()
-            for label, found in groups.items()
-        ]
-        marked = [row for row in pairs if row["label"] == "both" and row["marks"] != "other"]
-        values[name] = {
-            "labels": {
-                label: {"texts": own[0]["texts"]}
-                | {name: bounded(interval_of(row[name] for row in own)) for name in NUMBERS}
-                for label, own in labels.items()
-            },
-            "common": common,
-            "resting": {place: [*places.values()].count(place) for place in (*PLACES, NOWHERE)},
-            "own_mark": _own_mark(labels, places, common),
-            "pairs": _grouped(pairs, ("positions", "label"), _agreeing),
-            "by_mark": _grouped(marked, ("marks", "positions"), _ends),
-        }
-        tables["networks"] += networks
-        tables["pairs"] += pairs
-    return values, tables
+        common = _commoner_label(of_set)
+        resting = {row["seed"]: _rests_on(row) for row in of_set if row["label"] == common}
+        networks += of_set
+        pairs += _pairs(data, answers, resting)
+        places += [{"data": data, "seed": seed, "place": place} for seed, place in resting.items()]
+        sets.append({"data": data} | _set(of_set, resting, common))
+    of_networks = Table.of(networks, NETWORK_OF_SET | LABEL | RESTING | TEXTS, "a network and a label")
+    of_pairs = Table.of(pairs, NETWORK_OF_SET | PAIR | APART, "a pair of networks and a label")
+    marked = of_pairs.query("label == 'both' and marks != 'other'")
+    by_label, by_mark = ["data", "positions", "label"], ["data", "marks", "positions"]
+    return {
+        "networks": of_networks,
+        "pairs": of_pairs,
+        "places": Table.of(places, NETWORK_OF_SET | REST, "a trained network"),
+        "sets": Table.of(sets, DATA | SET, "a set of texts"),
+        "own_marks": Table.of(_own_marks(networks, places), NETWORK_OF_SET | LABEL | OWN_MARK, OWN_MARK_ROW),
+        "labels": summarise(of_networks, ["data", "label"], RESTING),
+        "texts": Table.of(_first_of_labels(networks), DATA | LABEL | TEXTS, "a label of a set"),
+        "pairs_by_label": stacked([summarise_pairs(of_pairs, by_label, APART), _spreads(of_pairs, by_label)]),
+        "ends_by_label": _ends(of_pairs, by_label),
+        "pairs_by_mark": summarise_pairs(marked, by_mark, ["agreement"]),
+        "ends_by_mark": _ends(marked, by_mark),
+    }
 
 
-def _marks(*places: str) -> str:
-    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return numbers by set of texts, in percent.
+
+    ``common`` is the commoner label; ``resting``, how many networks rest on a place; ``own_mark``, for how
+    much of each label's texts the mark that a network rests on is right alone; ``pairs``, agreement by label;
+    ``by_mark``, agreement of the ``n`` pairs over all texts, parted by whether both networks rest on one mark
+    or on two.
+    """
+    unknown: dict[str, object] = {}
+    for row in tables["sets"].records():
+        unknown |= {f"{row['data']}.{branch}": {} for branch in ("own_mark.right", "pairs", "by_mark")}
+    return view(
+        unknown,
+        keyed(tables["labels"], "{data}.labels.{label}.{quantity}"),
+        keyed(tables["texts"], "{data}.labels.{label}.{column}", TEXTS),
+        keyed(tables["sets"], "{data}.{column}", ["common"]),
+        keyed(tables["sets"], "{data}.resting.{column}", [*PLACES, NOWHERE]),
+        keyed(tables["own_marks"], "{data}.own_mark.{column}.{label}.{seed}", OWN_MARK),
+        keyed(tables["sets"], "{data}.own_mark.{column}", ["default", "n"]),
+        keyed(tables["pairs_by_label"], "{data}.pairs.{positions}.{label}.{quantity}"),
+        keyed(tables["ends_by_label"], "{data}.pairs.{positions}.{label}.{column}", ["lowest", "highest"]),
+        keyed(tables["pairs_by_mark"], "{data}.by_mark.{marks}.{positions}.mean"),
+        keyed(tables["ends_by_mark"], "{data}.by_mark.{marks}.{positions}.{column}", ENDS),
+    )
+
+
+def _networks(data: str, answers: Answers) -> list[dict]:
+    """Return a record for each network and label."""
+    records = []
+    for (run, *others), answer in answers.items():
+        for label, resting in answer.items() if not others else ():
+            words = 100 - resting["begin"] - resting["end"]
+            records.append({"data": data, "seed": run.seed, "label": label, "words": words} | resting)
+    return records
+
+
+def _commoner_label(networks: list[dict]) -> str:
+    texts = {row["label"]: row["texts"] for row in reversed(networks)}
+    return max(sorted(texts), key=lambda label: texts[label])
+
+
+def _rests_on(network: dict) -> str:
+    """Return the place of the largest attention in more than half of the texts."""
+    return next((place for place in PLACES if network[place] > HALF), NOWHERE)
+
+
+def _pairs(data: str, answers: Answers, resting: dict[int, str]) -> list[dict]:
+    """Return a record for each ordered pair of networks, choice of positions and label."""
+    records = []
+    for (first, *others), answer in answers.items():
+        for second in others:
+            marks = _marks(resting.get(first.seed), resting.get(second.seed))
+            named = {"data": data, "seed": first.seed, "second_seed": second.seed, "marks": marks}
+            for positions, by_label in answer.items():
+                for label, apart in by_label.items():
+                    records.append(named | {"positions": positions, "label": label} | apart)
+    return records
+
+
+def _marks(*places: str | None) -> str:
+    """Return ``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
     if not set(places) <= set(MARKS):
         return "other"
     return "same" if len(set(places)) == 1 else "different"
 
 
-def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str) -> dict:
-    """By label and seed, percent of its texts for which the mark that a network rests on is right alone.
+def _set(networks: list[dict], resting: dict[int, str], common: str) -> dict:
+    """Return how many networks of a set rest where, and of how many the mark gives the commoner label.
 
-    ``default`` networks: it is right in more than half of the texts of the commoner label, and of no other.
+    ``default`` networks: their mark is right in more than half of the texts of the commoner label, and of no
+    other.
     """
-    marks = {seed: mark for seed, mark in places.items() if mark in MARKS}
-    right = {
-        label: {str(row["seed"]): row[f"{marks[row['seed']]}_right"] for row in own if row["seed"] in marks}
-        for label, own in labels.items()
-        if marks
-    }
-    defaults = [all((own[str(s)] > HALF) == (label == common) for label, own in right.items()) for s in marks]
-    return {"right": right, "default": sum(defaults), "n": len(defaults)}
+    on_mark = {seed: place for seed, place in resting.items() if place in MARKS}
+    defaults = 0
+    for seed, mark in on_mark.items():
+        of_network = [row for row in networks if row["seed"] == seed]
+        defaults += all((row[f"{mark}_right"] > HALF) == (row["label"] == common) for row in of_network)
+    places = list(resting.values())
+    counts = {place: places.count(place) for place in (*PLACES, NOWHERE)}
+    return {"common": common, **counts, "default": defaults, "n": len(on_mark)}
 
 
-def _grouped(rows: list[dict], columns: tuple[str, ...], summary: Callable[[list[dict]], Any]) -> dict:
-    """A summary of each group of rows, by one column after the other."""
-    groups = grouped(zip(rows, rows, strict=True), *columns)
-    return nested({names: summary([row for row, _ in own]) for names, own in groups.items()})
+def _own_marks(networks: list[dict], places: list[dict]) -> list[dict]:
+    """Return by network that rests on a mark, and label, in how many texts this mark is right alone."""
+    on_mark = {(row["data"], row["seed"]): row["place"] for row in places if row["place"] in MARKS}
+    return [
+        row | {"right": row[f"{on_mark[row['data'], row['seed']]}_right"]}
+        for row in networks
+        if (row["data"], row["seed"]) in on_mark
+    ]
 
 
-def _ends(pairs: list[dict]) -> dict:
-    agreed = {(row["seed"], row["second_seed"]): row["agreement"] for row in pairs}
-    ends = {"lowest": min(agreed.values()), "highest": max(agreed.values()), "n": len(agreed)}
-    return {"mean": bounded(over_pairs(agreed))} | ends
+def _first_of_labels(networks: list[dict]) -> list[dict]:
+    """Return the first network's record of each set and label: all networks see the same texts."""
+    return list({(row["data"], row["label"]): row for row in reversed(networks)}.values())[::-1]
 
 
-def _agreeing(pairs: list[dict]) -> dict:
-    """Agreement and chance of the mean pair, with the jackknife's interval over seeds, and single pairs.
-
-    Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
-    further the more seeds there are.
-    """
-    agreed, chance = ({(r["seed"], r["second_seed"]): r[n] for r in pairs} for n in ("agreement", "chance"))
-    return {
-        "agreement": bounded(over_pairs(agreed)),
-        "spread": pair_spread(agreed),
-        "chance": bounded(over_pairs(chance)),
-        "lowest": min(agreed.values()),
-        "highest": max(agreed.values()),
-    }
+def _ends(pairs: Table, by: Sequence[str]) -> Table:
+    """Return the agreement of the pairs that agree least and most: further apart the more pairs there are."""
+    records = []
+    for names, group in pairs.frame.groupby(list(by), sort=False):
+        agreement = group["agreement"]
+        ends = {"lowest": agreement.min(), "highest": agreement.max(), "n": len(agreement)}
+        records.append(dict(zip(by, names, strict=True)) | ends)
+    return Table.of(records, {name: pairs.columns[name] for name in by} | ENDS, "a group of pairs")
 
 
-def pair_spread(numbers: Mapping[tuple[int, int], float]) -> dict:
+def _spreads(pairs: Table, by: Sequence[str]) -> Table:
+    """Return :func:`pair_spread` by group; sets with other numbers of seeds can be compared with it."""
+
+    def spread(group: "pd.DataFrame", quantity: str) -> Interval:
+        return pair_spread(by_pair(group, quantity))
+
+    named = pairs.assign(SPREAD, spread=pairs.frame["agreement"])
+    return estimated(named, by, ["spread"], spread, unit=["seed", "second_seed"])
+
+
+def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
     """Standard deviation of a number over pairs of units drawn at random, with an interval over units.
 
     Pairs share their units, and their plain variance v_n is too small: where the number of units i and j is
@@ -263,19 +374,19 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> dict:
     bounds of fewer than four.
     """
     units = sorted({unit for pair in numbers for unit in pair})
-    table = np.array([[numbers.get((one, other), math.nan) for other in units] for one in units])
+    table = np.array([[numbers.get((first, second), math.nan) for second in units] for first in units])
 
-    def variance(some: Sequence[int]) -> float:
-        among = table[np.ix_(some, some)]
+    def variance(chosen: Sequence[int]) -> float:
+        among = table[np.ix_(chosen, chosen)]
         known = among[~np.isnan(among)]
         return float(np.var(known)) if known.size else math.nan
 
-    def deviation(some: Sequence[int]) -> float:
-        n = len(some)
+    def deviation(chosen: Sequence[int]) -> float:
+        n = len(chosen)
         if n < 3:
             return math.nan
-        without = statistics.fmean(variance([*some[:i], *some[i + 1 :]]) for i in range(n))
-        corrected = n * variance(some) - (n - 1) * without
+        without = statistics.fmean(variance([*chosen[:i], *chosen[i + 1 :]]) for i in range(n))
+        corrected = n * variance(chosen) - (n - 1) * without
         return math.nan if math.isnan(corrected) else math.sqrt(max(corrected, 0.0))
 
     return bounded(jackknife_interval(range(len(units)), deviation), high=math.inf)

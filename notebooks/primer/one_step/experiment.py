@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -11,17 +12,18 @@ from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.config import BaseConfig, Field, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.frames import Table, frame, keyed, view
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs import registry as procedures
+from companion.runs.columns import INTERVAL, NETWORK, Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.pairs import PAIRS
-from notebooks.shared.intervals import each_over_seeds
 from notebooks.shared.measure import exact_matches
-from notebooks.shared.plan import each_seed, picked, settings_of
+from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task, shown_pairs
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import summarise
 
 LIKELIEST = 5  # words listed after the step
 COORDINATES = 4  # of the context, with what each source word adds to them
@@ -30,7 +32,7 @@ COORDINATES = 4  # of the context, with what each source word adds to them
 @measure(version=1)
 @torch.no_grad()
 def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
-    """``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from
+    """``exponential``: of the score minus the largest; ``context``: the coordinates where it is furthest from
     0."""
     settings = recording.spec.resolved
     task, batch = load_task(settings), shown_pairs(settings)
@@ -39,7 +41,7 @@ def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
         (task.target_vocabulary, batch.target_output, batch.target_mask),
     )
     words = [
-        [[vocabulary.words[i] for i in row[own].tolist()] for row, own in zip(ids, mask, strict=True)]
+        [[vocabulary.words[i] for i in row[valid].tolist()] for row, valid in zip(ids, mask, strict=True)]
         for vocabulary, ids, mask in sides
     ]
     pairs = list(zip(*words, strict=True))
@@ -111,9 +113,9 @@ class Config(BaseConfig):
     place: int = 1  #: which word of its translation is worked in numbers, counted from 0
 
     def check(self) -> None:
-        said = PAIRS[self.pair][1]
-        if not 0 <= self.place <= len(said.split()):
-            raise BadInput(f"place is {self.place}; {said!r} has places from 0 to its end mark")
+        translation = PAIRS[self.pair][1]
+        if not 0 <= self.place <= len(translation.split()):
+            raise BadInput(f"place is {self.place}; {translation!r} has places from 0 to its end mark")
 
 
 PROFILES = {
@@ -127,48 +129,119 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    own = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged", "task")
-    own |= {"options": tuple(settings_of(config, "n_train", "max_words", "max_length").items())}
-    own |= {"shown": PAIRS, **NETWORKS[config.network]}
-    specs = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
+    settings = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged", "task")
+    settings |= {"options": tuple(settings_of(config, "n_train", "max_words", "max_length").items())}
+    settings |= {"shown": PAIRS, **NETWORKS[config.network]}
+    specs = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings)
     return measurements_of(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    points = answers(measurements(config), store)
-    if not points:
-        return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}
-    first = points[0][1]
-    context = [
-        {"coordinate": entry["coordinate"], "context": entry["value"], "source_place": place}
-        | {"source": word["source"], "state": entry["states"][place], "weighted": entry["weighted"][place]}
-        for entry in first["context"]
-        for place, word in enumerate(first["worked"])
-    ]
-    return each_over_seeds(points, _numbers, (0.0, 1.0)), {
-        "worked": first["worked"],
-        "context": context,
-        "predicted": first["predicted"],
-        "map": list(_map(first)),
-        "learned": rows_of(each_over_seeds(points, _courses, (0.0, 1.0)), "weight", "step"),
+NAMES = {name: NETWORK[name] for name in ("task", "seed")}
+WORKED = {
+    "attention": share("attention on the source word"),
+    "exponential": share("exponential of the score minus the largest score"),
+    "score": Column("score of the source word"),
+    "source": Column("source word"),
+}
+CONTEXT = {
+    "coordinate": Column("number of the coordinate, from 0"),
+    "context": Column("the context there"),
+    "source_place": Column("place of the source word, from 0"),
+    "source": WORKED["source"],
+    "state": Column("the encoder state of the source word there"),
+    "weighted": Column("the same, times the attention on the word"),
+}
+PREDICTED = {
+    "probability": share("probability of the word"),
+    "word": Column("one of the likeliest next words"),
+}
+MAP = {
+    "step": Column("updates so far"),
+    "pair": Column("number of the sentence, from 0"),
+    "target_place": Column("place of the word predicted, from 0"),
+    "source_place": CONTEXT["source_place"],
+    "target": Column("word predicted"),
+    "source": WORKED["source"],
+    "attention": WORKED["attention"],
+    "probability": share("probability of the word predicted"),
+}
+COURSE = {
+    "weight": Column("word predicted, and source words whose attention is added"),
+    "step": MAP["step"],
+    "attention": share("attention on these source words"),
+}
+NUMBERS = (
+    {
+        "token_accuracy": share("next words that are right, given the words before"),
+        "exact_match": share("sentences that the network writes without a fault"),
+    }
+    | {f"weights.{name}": COURSE["attention"] for name in WEIGHTS}
+    | {f"largest.{name}": share("whether the largest attention is on one of them") for name in WEIGHTS}
+)
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``worked``, ``context``, ``predicted`` and ``map`` are of the first network."""
+    every, first = measurements(config), measurements(config)[:1]
+    networks = frame(every, store, records=_numbers, columns=NUMBERS, names=NAMES)
+    courses = frame(
+        every, store, records=_courses, columns=COURSE, names=NAMES, row="a snapshot of a network"
+    )
+    of_first = {"store": store, "names": {}}
+    by_step = summarise(courses, ["task", "weight", "step"], ["attention"])
+    return {
+        "worked": frame(first, records=itemgetter("worked"), columns=WORKED, row="a source word", **of_first),
+        "context": frame(
+            first, records=_context, columns=CONTEXT, row="a coordinate of a source word", **of_first
+        ),
+        "predicted": frame(
+            first, records=itemgetter("predicted"), columns=PREDICTED, row="a word", **of_first
+        ),
+        "map": frame(first, records=_map, columns=MAP, row="a source word at a step", **of_first),
+        "learned": by_step.select("weight", "step", *INTERVAL),
+        "networks": networks,
+        "estimates": summarise(networks, ["task"], NUMBERS),
     }
 
 
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    return view(keyed(tables["estimates"], "{quantity}"))
+
+
 def _weights(measured: dict, snapshot: int = -1) -> dict[str, float]:
-    """By statement, the attention on its source words."""
+    """Return the attention on the source words of each statement."""
     rows = measured["attention"][snapshot]
-    return {name: sum(rows[pair][at][s] for s in places) for name, (pair, at, places) in WEIGHTS.items()}
+    return {
+        name: sum(rows[pair][target_place][place] for place in source_places)
+        for name, (pair, target_place, source_places) in WEIGHTS.items()
+    }
 
 
-def _courses(measured: dict) -> dict:
-    courses = {step: _weights(measured, place) for place, step in enumerate(measured["steps"])}
-    return {name: {step: weights[name] for step, weights in courses.items()} for name in WEIGHTS}
+def _courses(measured: dict) -> Iterator[dict]:
+    by_snapshot = [_weights(measured, snapshot) for snapshot in range(len(measured["steps"]))]
+    for name in WEIGHTS:
+        for step, weights in zip(measured["steps"], by_snapshot, strict=True):
+            yield {"weight": name, "step": step, "attention": weights[name]}
 
 
 def _numbers(measured: dict) -> dict:
-    rows, found = measured["attention"][-1], picked(measured, ("token_accuracy", "exact_match"))
-    largest = {name: float(np.argmax(rows[pair][at]) in own) for name, (pair, at, own) in WEIGHTS.items()}
-    return found | {"weights": _weights(measured), "largest": largest}
+    rows = measured["attention"][-1]
+    largest = {
+        name: float(np.argmax(rows[pair][target_place]) in source_places)
+        for name, (pair, target_place, source_places) in WEIGHTS.items()
+    }
+    return measured | {"weights": _weights(measured), "largest": largest}
+
+
+def _context(measured: dict) -> list[dict]:
+    rows = []
+    for entry, (place, word) in product(measured["context"], enumerate(measured["worked"])):
+        coordinate = {"coordinate": entry["coordinate"], "context": entry["value"]}
+        source = {"source_place": place, "source": word["source"]}
+        rows.append(
+            coordinate | source | {"state": entry["states"][place], "weighted": entry["weighted"][place]}
+        )
+    return rows
 
 
 def _map(measured: dict) -> Iterator[dict]:

@@ -14,15 +14,17 @@ from attnlib.models.sequence_to_sequence import NAMED
 from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data import registry
 from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.frames import Table, keyed, view
 from companion.runs import registry as procedures
+from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import bleu, bleu_counts
 from notebooks.shared.measure import exact_matches
-from notebooks.shared.plan import Plan, answered, asked, each_seed, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.summaries import summarise
 
 MOST_PLACES = 20  # of a sentence that a word is exchanged at
 BEAMS = 4
@@ -45,18 +47,19 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     free = _same(written, wanted).numpy()
     valid = np.arange(right.shape[1]) <= lengths[:, None]  # the end mark counts
     length = fullest_length(lengths)
-    own = np.flatnonzero(lengths == length)
-    places = slice(0, length + 1)
+    of_length = np.flatnonzero(lengths == length)
+    by_place = np.ix_(of_length, range(length + 1))
     network = procedures.load(recording.spec.procedure).recorded_network(recording)
+    exchanged = collate(judged, of_length[:samples])
     ended = ((written != PAD) & (written != EOS)).sum(1).numpy()
     beams = replace(recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)})
     return {
         "length": length,
-        "of_length": len(own),
-        "teacher_forced": right[own, places].mean(0).tolist(),
-        "free_running": free[own, places].mean(0).tolist(),
-        "so_far": np.logical_and.accumulate(free[own, places], axis=1).mean(0).tolist(),
-        "damage": damage(network, collate(judged, own[:samples]), len(task.target_vocabulary), settings.seed),
+        "of_length": len(of_length),
+        "teacher_forced": right[by_place].mean(0).tolist(),
+        "free_running": free[by_place].mean(0).tolist(),
+        "so_far": np.logical_and.accumulate(free[by_place], axis=1).mean(0).tolist(),
+        "damage": damage(network, exchanged, words=len(task.target_vocabulary), seed=settings.seed),
         "token_accuracy": float(right[valid].mean()),
         "own_accuracy": float(free[valid].mean()),
         "exact_match": float(exact_matches(recording, judged).mean()),
@@ -113,7 +116,7 @@ def _same(written: Tensor, wanted: Tensor) -> Tensor:
     return torch.nn.functional.pad(written[:, :width].long(), (0, short), value=PAD) == wanted
 
 
-def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
+def damage(network: torch.nn.Module, batch: Batch, *, words: int, seed: int) -> list[dict]:
     """A row for each place after which a sentence goes on: ``words_after`` it, and the share wrong."""
     rows = []
     generator = torch.Generator().manual_seed(seed)
@@ -123,14 +126,15 @@ def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> lis
         other = drawn + (drawn >= right[:, place])  # any word but the right one
         row = {"place": place + 1, "sentences": len(right), "words_after": right.shape[1] - place - 1}
         for name, word in (("wrong_after", other), ("wrong_after_right", right[:, place])):
-            put = torch.cat([right[:, :place], word[:, None]], dim=1)
-            found = continued(network, batch, put, right.shape[1] - place - 1)
-            row[name] = float((found != right[:, place + 1 :]).float().mean())
+            put = torch.cat([right[:, :place], word[:, None]], dim=1)  # (batch, place + 1)
+            rest = right[:, place + 1 :]  # (batch, words after)
+            written = continued(network, batch, put, steps=rest.shape[1])
+            row[name] = float((written != rest).float().mean())
         rows.append(row)
     return rows
 
 
-def continued(network: torch.nn.Module, batch: Batch, put: Tensor, steps: int) -> Tensor:
+def continued(network: torch.nn.Module, batch: Batch, put: Tensor, *, steps: int) -> Tensor:
     """What the network writes by itself after the words ``put``; after its end, padding."""
     state = network.begin(batch.source, batch.source_mask)
     for word in (torch.full_like(put[:, 0], BOS), *put.unbind(1)):
@@ -189,49 +193,117 @@ def _plan(config: Config) -> tuple[Plan]:
         options = {"n_train": config.n_train} | OPTIONS.get(task, {})
         if task == "number_words":
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
-        own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
-        groups[task, network] = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
+        settings = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
+        groups[task, network] = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings)
     return (plan_of(groups, measure_error_growth, samples=config.samples),)
 
 
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
-    length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
-    """
-    points = answered(*_plan(config), store)
-    values = summarised(points, _numbers)
-    for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
-        values[task][network] |= picked(first, ("length_guessed", "length", "of_length", "parameters"))
-    places = summarised(points, lambda m: {way: dict(enumerate(m[way], 1)) for way in WAYS})
-    return values, {
-        "places": rows_of(places, "task", "network", "way", "place"),
-        "damage": rows_of(summarised(points, _by_quantity), "task", "network", "quantity", "place"),
+GROUP = {
+    "task": Column("task that the network was trained on"),
+    "network": Column("how the decoder gets the vector: cho, at every step; sutskever, at the start"),
+}
+QUALITY = {
+    "token_accuracy": share("next words that are right, given the words before"),
+    "exact_match": share("sentences that the network writes without a fault"),
+    "length_right": share("sentences that are written with as many words as the reference"),
+    "bleu": Column("BLEU of what the network writes", "points", low=0, high=100),
+    "after_error": Column("share of the words after an exchanged one that it makes wrong"),
+    "early_over_late": Column("the same in the first third of the places, minus the last third"),
+    "own_hand": Column("words right after the right words, minus words right after what it wrote itself"),
+    "length_over_guess": Column("lengths that are right, minus those guessed from the source's length"),
+    "beam_gain.exact_match": Column("sentences without a fault by beam search, minus by greedy decoding"),
+    "beam_gain.bleu": Column("BLEU by beam search, minus by greedy decoding", "points"),
+}
+SAMPLES = {
+    "length_guessed": share("lengths that are right if they are guessed from the source's length"),
+    "length": Column("words of a sentence whose places are told apart", "words"),
+    "of_length": Column("held-out sentences of this length", "sentences"),
+    "parameters": Column("weights of the network"),
+}
+PLACE = {"place": Column("place of the word in the sentence, from 1")}
+RIGHT = {
+    "way": Column(
+        "what is right",
+        categories={
+            "teacher_forced": "the word, after the right words",
+            "free_running": "the word, after what the network wrote itself",
+            "so_far": "all words up to this place",
+        },
+    ),
+    **PLACE,
+    "right": Column("share of sentences where this is right"),
+}
+ADDED = {
+    "effect": Column(
+        "what a wrong word adds",
+        categories={
+            "share": "share of later words that it makes wrong",
+            "words": "number of later words that it makes wrong",
+        },
+    ),
+    **PLACE,
+    "added": Column("faults after a wrong word at this place, minus those after the right one"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    (plan,) = _plan(config)
+    a_place = "a place in a sentence"
+    networks = plan_frame(plan, store, GROUP, records=_numbers, columns=QUALITY | SAMPLES)
+    places = plan_frame(plan, store, GROUP, records=_by_place, columns=RIGHT, row=a_place)
+    damages = plan_frame(plan, store, GROUP, records=_added_by_place, columns=ADDED, row=a_place)
+    right = summarise(places, [*GROUP, "way", "place"], ["right"])
+    added = summarise(damages, [*GROUP, "effect", "place"], ["added"])
+    return {
+        "places": right.select(*GROUP, "way", "place", *INTERVAL),
+        "damage": added.select(*GROUP, "effect", "place", *INTERVAL).rename(effect="quantity"),
+        "networks": networks,
+        "estimates": summarise(networks, list(GROUP), QUALITY),
     }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    first = tables["networks"].query("seed == 0")
+    return view(
+        keyed(tables["estimates"], "{task}.{network}.{quantity}"),
+        keyed(first, "{task}.{network}.{column}", SAMPLES),
+    )
+
+
+def _numbers(growth: dict) -> dict:
+    beam_gain = {name: growth["beam"][name] - growth[name] for name in ("exact_match", "bleu")}
+    return growth | {
+        "after_error": after_error(growth["damage"]),
+        "early_over_late": early_over_late(growth["damage"]),
+        "own_hand": growth["token_accuracy"] - growth["own_accuracy"],
+        "length_over_guess": growth["length_right"] - growth["length_guessed"],
+        "beam_gain": beam_gain,
+    }
+
+
+def _by_place(growth: dict) -> list[dict]:
+    return [
+        {"way": way, "place": place, "right": right}
+        for way in WAYS
+        for place, right in enumerate(growth[way], 1)
+    ]
+
+
+def _added_by_place(growth: dict) -> list[dict]:
+    rows = []
+    for effect in ("share", "words"):
+        for row in growth["damage"]:
+            words = 1 if effect == "share" else row["words_after"]
+            rows.append({"effect": effect, "place": row["place"], "added": _added(row) * words})
+    return rows
 
 
 def _added(row: dict) -> float:
     """Share of the later words that the exchange makes wrong."""
     return row["wrong_after"] - row["wrong_after_right"]
-
-
-def _by_quantity(measured: dict) -> dict:
-    return {
-        "share": {row["place"]: _added(row) for row in measured["damage"]},
-        "words": {row["place"]: _added(row) * row["words_after"] for row in measured["damage"]},
-    }
-
-
-def _numbers(measured: dict) -> dict:
-    return picked(measured, ("token_accuracy", "exact_match", "length_right", "bleu")) | {
-        "after_error": after_error(measured["damage"]),
-        "early_over_late": early_over_late(measured["damage"]),
-        "own_hand": measured["token_accuracy"] - measured["own_accuracy"],
-        "length_over_guess": measured["length_right"] - measured["length_guessed"],
-        "beam_gain": {name: measured["beam"][name] - measured[name] for name in ("exact_match", "bleu")},
-    }
 
 
 def after_error(damage: list[dict]) -> float:
@@ -240,7 +312,7 @@ def after_error(damage: list[dict]) -> float:
 
 
 def early_over_late(damage: list[dict]) -> float:
-    """Share of later words spoilt by an exchange in the first third of the places, less in the last third."""
+    """Share of later words spoilt by an exchange in the first third of the places, minus the last third."""
     number = max(1, len(damage) // 3)
     added = [_added(row) for row in damage]
     return float(np.mean(added[:number]) - np.mean(added[-number:]))

@@ -1,10 +1,9 @@
 """Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
 
 import math
-from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import product
-from math import ceil
-from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,16 +18,18 @@ from attnlib.models.vocabulary import EOS, MARKS, PAD, Vocabulary
 from attnlib.probes.alignment_error import link_mask
 from companion.data.parallel import NAMES, TextOptions, read_translation, tokenise_pairs
 from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.frames import Table, joined, keyed, view
 from companion.runs import registry
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.bleu import corpus_bleu
-from notebooks.shared.intervals import Point, each_over_seeds, interval_of, matched, over_seeds, paired
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import measure_learning_curve, probe_bits
-from notebooks.shared.plan import Plan, Points, answered, asked, each_seed, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.summaries import along, crossing, nested, rows_of, summarised
+from notebooks.shared.summaries import crossing, differences, summarise
 
 _BATCH = 256
 OFFSETS = (-2, -1, 0, 1, 2)  # words read off a state: two before its own to two after
@@ -44,7 +45,7 @@ def _network(recording: Recording) -> "SequenceToSequence":
 def sample_products(network: SequenceToSequence, source: int, target: int) -> dict[str, int]:
     """Multiplications for one sample of so many steps, end marks included, under teacher forcing."""
     config = network.config
-    found = {
+    products = {
         "encoder": source * _weights(network.encoder),
         "decoder": target * _weights(network.decoder),
         "score": 0,
@@ -52,15 +53,15 @@ def sample_products(network: SequenceToSequence, source: int, target: int) -> di
         "output": target * network.readout.weight.numel(),
     }
     if hasattr(network, "start_map"):
-        found["decoder"] += config.layers * network.start_map.weight.numel()
+        products["decoder"] += config.layers * network.start_map.weight.numel()
     if hasattr(network, "summary_map"):
-        found["decoder"] += network.summary_map.weight.numel()
+        products["decoder"] += network.summary_map.weight.numel()
     if config.attends:
-        found["score"] = network.score.products(target, source)
-        found["context"] = target * source * config.encoder_width
+        products["score"] = network.score.products(target, source)
+        products["context"] = target * source * config.encoder_width
     if hasattr(network, "attentional_map"):
-        found["output"] += target * network.attentional_map.weight.numel()
-    return found
+        products["output"] += target * network.attentional_map.weight.numel()
+    return products
 
 
 def _weights(layer: nn.RNNBase) -> int:
@@ -72,14 +73,16 @@ def _weights(layer: nn.RNNBase) -> int:
 def measure_cost(recording: Recording) -> dict:
     """Parameters, and multiplications for one sample of mean length, end marks included."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
-    steps = [round(float(own.mean())) + 1 for own in (judged.source_lengths, judged.target_lengths)]
-    products = sample_products(network, *steps)
+    source, target = (
+        round(float(lengths.mean())) + 1 for lengths in (judged.source_lengths, judged.target_lengths)
+    )
+    products = sample_products(network, source, target)
     sizes = {name: value.numel() for name, value in network.named_parameters()}
     return products | {
         "parameters": sum(sizes.values()),
         "score_parameters": sum(size for name, size in sizes.items() if name.startswith("score.")),
-        "source": steps[0],
-        "target": steps[1],
+        "source": source,
+        "target": target,
         "rest": sum(products.values()) - products["score"],
     }
 
@@ -87,11 +90,12 @@ def measure_cost(recording: Recording) -> dict:
 @measure(version=1)
 @torch.no_grad()
 def measure_asking_state(recording: Recording) -> dict:
-    """Root mean square of the scores less those that the ``present`` or the ``previous`` decoder state would
+    """Root mean square of the scores minus those that the ``present`` or the ``previous`` decoder state would
     give, over their standard deviation."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
     gold = load_task(recording.spec.resolved).gold
-    off, scores, weights = {"present": 0.0, "previous": 0.0}, [], []
+    squares = {"present": 0.0, "previous": 0.0}
+    scores, weights = [], []
     for batch in evaluation_batches(judged, _BATCH):
         trace = network(batch)
         first = network.encode(batch.source, batch.source_mask)[1].hidden[:, -1:]
@@ -101,16 +105,16 @@ def measure_asking_state(recording: Recording) -> dict:
         }
         valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
         for name, asking in states.items():
-            apart = network.score(asking, trace.encoder_states) - trace.scores
-            off[name] += float(apart[valid].double().square().sum())
+            apart = network.score(asking, trace.encoder_states) - trace.scores  # (batch, target, source)
+            squares[name] += float(apart[valid].double().square().sum())
         scores.append(trace.scores[valid].double())
         if gold is not None:
             links = link_mask([gold[i] for i in batch.indices.tolist()], *valid.shape[1:])
             weights.append((trace.attention * links).sum(-1)[links.any(-1)])
-    every = torch.cat(scores)
-    scale = float(every.std(correction=0)) * math.sqrt(len(every))
-    found = {name: math.sqrt(total) / scale for name, total in off.items()}
-    return found | {"weight_on_gold": float(torch.cat(weights).mean()) if weights else None}
+    all_scores = torch.cat(scores)
+    scale = float(all_scores.std(correction=0)) * math.sqrt(len(all_scores))
+    relative = {name: math.sqrt(total) / scale for name, total in squares.items()}
+    return relative | {"weight_on_gold": float(torch.cat(weights).mean()) if weights else None}
 
 
 @measure(version=1)
@@ -192,8 +196,9 @@ class Kind(NamedTuple):
     scoring: str
 
     @property
-    def columns(self) -> dict[str, str]:
-        return self._asdict() | {"directions": DIRECTIONS[self.directions]}
+    def group(self) -> tuple[str, str, str, str]:
+        """The kind in words, as columns of a table have it."""
+        return self.task, self.decoder, DIRECTIONS[self.directions], self.scoring
 
 
 class Config(BaseConfig):
@@ -240,11 +245,16 @@ class Config(BaseConfig):
 
 def grid(config: Config) -> tuple[Kind, ...]:
     """``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's."""
-    every = map(Kind._make, product(config.task, config.decoder, config.directions, config.scoring))
-    scores = [scoring for scoring in config.asked if scoring in config.scoring]
-    previous = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
-    previous = previous if "luong" in config.decoder and 1 in config.directions else ()
-    return (*(k for k in every if k.directions == 1 or k.scoring not in ("dot", "scaled_dot")), *previous)
+    kinds = []
+    for task, decoder, directions, scoring in product(
+        config.task, config.decoder, config.directions, config.scoring
+    ):
+        if directions == 1 or scoring not in ("dot", "scaled_dot"):
+            kinds.append(Kind(task, decoder, directions, scoring))
+    if "luong" in config.decoder and 1 in config.directions:
+        scores = [scoring for scoring in config.asked if scoring in config.scoring]
+        kinds += [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
+    return tuple(kinds)
 
 
 PROFILES = {
@@ -266,65 +276,64 @@ PROFILES = {
 def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
     sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
-    own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
-    own |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
-    own |= settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged")
+    settings = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged")
+    settings |= {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
+    settings |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
     procedure = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
-    return each_seed(config.seeds, RunSpec.of, procedure, **own)
+    return each_seed(config.seeds, RunSpec.of, procedure, **settings)
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
-    own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
-    own |= {"steps": config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH)}
-    own |= {"snapshots": config.text_snapshots, "learning_rate": config.text_rate, "batch_size": BATCH}
-    own |= {"judged": VALIDATION, **NAMED[name]}
-    return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
+    updates_an_epoch = math.ceil((config.text_pairs or CAPTIONS) / BATCH)
+    return each_seed(
+        config.seeds,
+        RunSpec.of,
+        "recurrent_sequences",
+        task=config.text,
+        options=tuple(options.items()),
+        width=config.text_width,
+        steps=config.text_epochs * updates_an_epoch,
+        snapshots=config.text_snapshots,
+        learning_rate=config.text_rate,
+        batch_size=BATCH,
+        judged=VALIDATION,
+        **NAMED[name],
+    )
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
-    """Pairs of kinds that differ in one thing, by what it is; the first is compared with the second."""
+    """Return pairs of kinds that differ in one thing, by what it is; the first is held against the second."""
     kinds = [kind for kind in grid(config) if kind.task == task and kind.decoder != BEFORE]
-    one = [kind for kind in kinds if kind.directions == 1]
-    pairs = {
+    pairs: dict[str, list[tuple[Kind, Kind]]] = {
         "two_directions": [(kind, kind._replace(directions=1)) for kind in kinds if kind.directions == 2],
-        "previous_state": [(Kind(task, BEFORE, 1, own), Kind(task, "luong", 1, own)) for own in config.asked],
-        "previous_state_of_dot": [(Kind(task, BEFORE, 1, "dot"), Kind(task, "luong", 1, "dot"))],
-        "concat_additive": [(k, k._replace(scoring="additive")) for k in kinds if k.scoring == "concat"],
+        "previous_state": [_previous_and_present(task, scoring) for scoring in config.asked],
+        "previous_state_of_dot": [_previous_and_present(task, "dot")],
+        "concat_additive": [
+            (kind, kind._replace(scoring="additive")) for kind in kinds if kind.scoring == "concat"
+        ],
     }
     for decoder in ("luong_feeding", "bahdanau"):
-        pairs[decoder] = [(k, k._replace(decoder="luong")) for k in kinds if k.decoder == decoder]
+        pairs[decoder] = [(kind, kind._replace(decoder="luong")) for kind in kinds if kind.decoder == decoder]
+    one_direction = [kind for kind in kinds if kind.directions == 1]
     for scoring in ("scaled_dot", "general", "concat", "additive"):
-        pairs[scoring] = [(k, k._replace(scoring="dot")) for k in one if k.scoring == scoring]
+        pairs[scoring] = [
+            (kind, kind._replace(scoring="dot")) for kind in one_direction if kind.scoring == scoring
+        ]
     return pairs
 
 
-QUANTITIES = ("token_accuracy", "exact_match", "updates")
+def _previous_and_present(task: str, scoring: str) -> tuple[Kind, Kind]:
+    return Kind(task, BEFORE, 1, scoring), Kind(task, "luong", 1, scoring)
 
 
 def updates_to(threshold: float, measured: dict) -> float | None:
     return crossing(measured["steps"], measured["token_accuracy"], threshold)
 
 
-def quality(measured: dict, name: str, threshold: float) -> float:
-    """One of :data:`QUANTITIES`; a network that never reaches the threshold counts with all its updates."""
-    if name == "updates":
-        found = updates_to(threshold, measured)
-        return float(measured["steps"][-1]) if found is None else found
-    value = measured[name]
-    return value[-1] if isinstance(value, list) else value
-
-
-def summary(points: list[Point], threshold: float) -> dict:
-    """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
-    reached = [updates_to(threshold, m) is not None for _, m in points]
-    found = each_over_seeds(points, lambda m: {name: quality(m, name, threshold) for name in QUANTITIES})
-    return found | {"reached": sum(reached)}
-
-
 def late_rise(measured: dict) -> float:
-    """Words right at the last snapshot less those at three quarters of the updates, on straight lines.
+    """Words right at the last snapshot minus those at three quarters of the updates, on straight lines.
 
     >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.75]})
     0.125
@@ -333,116 +342,234 @@ def late_rise(measured: dict) -> float:
     return float(course[-1] - np.interp(0.75 * steps[-1], steps, course))
 
 
-def effect(
-    measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
-) -> dict[str, dict]:
-    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds."""
-    import pandas as pd
-
-    pairs = [matched(measured.get(first, ()), measured.get(second, ())) for first, second in pairs]
-
-    def difference(of: str) -> dict:
-        by_seed = pd.DataFrame(  # a row a pair
-            {name["seed"]: quality(a, of, threshold) - quality(b, of, threshold) for name, (a, b) in pair}
-            for pair in pairs
-        )
-        complete = by_seed.count() == by_seed.count().max()
-        return interval_of(by_seed.loc[:, complete].mean())
-
-    return {name: difference(name) for name in QUANTITIES}
-
-
-def _rows(found: Mapping[Kind | str, dict]) -> list[dict]:
-    every = [(_columns(g), name, own) for g, several in found.items() for name, own in several.items()]
-    return [columns | {"quantity": name} | own for columns, name, own in every if isinstance(own, dict)]
-
-
-def _curve_rows(groups: Iterable[Kind | str], curves: Points) -> list[dict]:
-    courses = {g: each_over_seeds(curves[g], lambda m: along(m, "token_accuracy")) for g in groups}
-    return [_columns(g) | row for g, own in courses.items() for row in rows_of(own["token_accuracy"], "step")]
-
-
-def _columns(group: Kind | str) -> dict[str, str]:
-    return {"network": group} if isinstance(group, str) else group.columns
-
-
 GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
 ASKERS = ("luong", BEFORE, "bahdanau")
 
 
 def _plan(config: Config) -> tuple[Plan, ...]:
-    """Learning curves and costs of all networks; which state the scores come from, what encoder states know
-    (of Bahdanau's network, and the same with the other encoder), BLEU of the networks with names."""
+    """Learning curves and costs, of the grid and on captions; which state the scores come from, what encoder
+    states know (of Bahdanau's network, and the same with the other encoder), BLEU on captions."""
     kinds = {kind: specs_of_kind(config, kind) for kind in grid(config)}
-    named = {name: specs_of_name(config, name) for name in config.named}
-    networks = kinds | named
-    one = [kind for kind in kinds if kind.directions == 1 and kind.decoder in ASKERS]
-    read = [kind for kind in kinds if (kind.decoder, kind.scoring) == ("bahdanau", "additive")]
-    asking = {kind: kinds[kind] for kind in one if kind.scoring in config.asked}
-    probed = {kind: kinds[kind] for kind in read if config.longest >= READABLE[kind.task]}
+    networks = {kind.group: specs for kind, specs in kinds.items()}
+    captions = {(name,): specs_of_name(config, name) for name in config.named}
+    asking, probed = {}, {}
+    for kind, specs in kinds.items():
+        if kind.directions == 1 and kind.decoder in ASKERS and kind.scoring in config.asked:
+            asking[kind.group] = specs
+        if (kind.decoder, kind.scoring) == ("bahdanau", "additive") and config.longest >= READABLE[kind.task]:
+            probed[kind.group] = specs
     settings = {"size": config.longest, "samples": config.samples}
     return (
         plan_of(networks, measure_learning_curve),
+        plan_of(captions, measure_learning_curve),
         plan_of({group: specs[:1] for group, specs in networks.items()}, measure_cost),
+        plan_of({group: specs[:1] for group, specs in captions.items()}, measure_cost),
         plan_of(asking, measure_asking_state),
         plan_of(probed, measure_context_of_states, **settings),
-        plan_of(named, measure_bleu),
+        plan_of(captions, measure_bleu),
     )
 
 
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in _plan(config))
-    costs = {group: cost for group, ((_, cost),) in costed.items()}
-    reached = {kind: summary(curves[kind], config.threshold) for kind in grid(config) if kind in curves}
-    values = nested({tuple(k.columns.values()): own | costs.get(k, {}) for k, own in reached.items()})
-    who_asks = summarised(
-        {(kind.task, kind.scoring, kind.decoder): points for kind, points in asking.items()},
-        lambda m: picked(m, ("present", "previous", "weight_on_gold")),
+KIND = {
+    "task": Column("task made by rule"),
+    "decoder": Column("decoder; luong_before: Luong's, but the state of the step before is the query"),
+    "directions": Column("directions in which the encoder reads: one, two"),
+    "scoring": Column("scoring function of the attention"),
+}
+NETWORK = {"network": Column("network on captions: cho, sutskever, bahdanau, luong")}
+QUALITY = {
+    "token_accuracy": share("next words that are right, given the words before"),
+    "exact_match": share("sentences that the network writes without a fault"),
+    "updates": Column("until the threshold of words right is reached; all, where it never is", "updates"),
+}
+REACHED = {"reached": Column("whether the network reaches the threshold of words right")}
+NUMBER_REACHED = {"reached": Column("networks that reach the threshold of words right", "networks", low=0)}
+COURSE = {"step": Column("updates so far"), "token_accuracy": QUALITY["token_accuracy"]}
+COST = {
+    "context": Column("multiplications for the contexts of one sample of mean length"),
+    "encoder": Column("multiplications in the encoder"),
+    "decoder": Column("multiplications in the recurrence of the decoder"),
+    "output": Column("multiplications for the logits"),
+    "parameters": Column("weights of the network"),
+    "rest": Column("all multiplications but those of the scores"),
+    "score": Column("multiplications for the scores"),
+    "score_parameters": Column("weights of the scoring function"),
+    "source": Column("words of the source, with its end mark", "words"),
+    "target": Column("words of the target, with its end mark", "words"),
+}
+COSTLY_KIND = {  # ``decoder`` is what its recurrence costs
+    "task": KIND["task"],
+    "network": KIND["decoder"],
+    "directions": KIND["directions"],
+    "scoring": KIND["scoring"],
+}
+QUERIES = {
+    "present": Column("scores minus those of the present decoder state, over the scores' deviation"),
+    "previous": Column("the same of the state of the step before"),
+    "weight_on_gold": share("attention on source words that the next word translates"),
+}
+OFFSET = {
+    "offset": Column("place of the word, counted from the state's own", "words"),
+    "bits": Column("information on the word that a linear probe reads off the state", "bits"),
+}
+NEIGHBOURS = {-1: "before", 0: "own", 1: "after"}  # by offset, as keys have them
+TRANSLATION = {
+    "bleu": Column("BLEU of what the network writes", "points"),
+    "late_rise": Column("words right at the end, minus those at three quarters of the updates"),
+}
+SCORED = {
+    "signature": Column("signature of the BLEU, as sacreBLEU gives it"),
+    "sentences": Column("sentences that it is of", "sentences", low=0),
+}
+CAPTION_QUALITY = (*QUALITY, "bleu")
+EFFECT = {"effect": Column("in what two kinds of network differ; the first minus the second")}
+GAIN = {"gain": Column("network with attention, over one without")}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``effects``: what the first kind of a pair has more than the second, in the mean over pairs that differ
+    in the same thing. ``gains``: the same of networks on captions, with attention and without."""
+    curves, caption_curves, cost, caption_cost, asking, probed, bleu = _plan(config)
+    a_snapshot, a_kind = "a snapshot of a network", "a kind of network"
+    quality = partial(_quality, threshold=config.threshold)
+    networks = plan_frame(curves, store, KIND, records=quality, columns=QUALITY | REACHED)
+    courses = plan_frame(curves, store, KIND, records=_course, columns=COURSE, row=a_snapshot)
+    costs = plan_frame(cost, store, COSTLY_KIND, columns=COST, row=a_kind)
+    queries = plan_frame(asking, store, KIND, columns=QUERIES)
+    words_read = plan_frame(probed, store, KIND, records=_by_offset, columns=OFFSET, row="a word and a state")
+
+    captioned = {group: (*caption_curves[group], *bleu[group]) for group in caption_curves}
+    caption_quality = partial(_caption_quality, threshold=config.text_threshold)
+    caption_columns = QUALITY | REACHED | TRANSLATION | SCORED
+    captions = plan_frame(captioned, store, NETWORK, records=caption_quality, columns=caption_columns)
+    caption_courses = plan_frame(
+        caption_curves, store, NETWORK, records=_course, columns=COURSE, row=a_snapshot
     )
-    bits = {
-        k: each_over_seeds(own, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
-        for k, own in probed.items()
-    }
-    context: dict = {}
-    for kind, at in bits.items():
-        own = {"before": at[-1], "own": at[0], "after": at[1]}
-        context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
-    for task in config.task if values else ():
-        pairs = comparisons(config, task)
-        effects = {name: effect(curves, own, config.threshold) for name, own in pairs.items()}
-        own = {"effects": effects, "who_asks": who_asks.get(task, {}), "context": context.get(task, {})}
-        values.setdefault(task, {}).update(own)
-    captions = {
-        name: summary(curves[name], config.text_threshold)
-        | {"bleu": over_seeds(bleu.get(name, ()), itemgetter("bleu"))}
-        | {"late_rise": over_seeds(curves[name], late_rise)}
-        for name in config.named
-        if name in curves
-    }
-    values["translation"] = _translation(config, captions, curves, costs, bleu)
-    return values, {
-        "grid": _rows(reached),
-        "costs": [kind.columns | costs[kind] for kind in reached if kind in costs],
-        "curves": _curve_rows(reached, curves),
-        "context": [kind.columns | row for kind, at in bits.items() for row in rows_of(at, "offset")],
-        "translation": _rows(captions),
-        "translation_curves": _curve_rows(captions, curves),
+    caption_costs = plan_frame(caption_cost, store, NETWORK, columns=COST, row=a_kind)
+
+    contrasts = _contrasts(networks, config)
+    gains = _gains(captions)
+    by_step = summarise(courses, [*KIND, "step"], ["token_accuracy"])
+    captions_by_step = summarise(caption_courses, [*NETWORK, "step"], ["token_accuracy"])
+    by_offset = summarise(words_read, [*KIND, "offset"], ["bits"])
+    cost_names = [name for name in COST if name != "decoder"]
+    return {
+        "grid": summarise(networks, list(KIND), QUALITY),
+        "costs": costs.select("task", "decoder", "directions", "scoring", *cost_names),
+        "curves": by_step.select(*KIND, "step", *INTERVAL),
+        "context": by_offset.select(*KIND, "offset", *INTERVAL),
+        "translation": summarise(captions, list(NETWORK), QUALITY | TRANSLATION),
+        "translation_curves": captions_by_step.select(*NETWORK, "step", *INTERVAL),
+        "networks": networks,
+        "reached": _number_reached(networks, KIND),
+        "costs_by_kind": costs.select(*COSTLY_KIND, *COST),
+        "queries": summarise(queries, list(KIND), QUERIES),
+        "contrasts": contrasts,
+        "effects": summarise(_over_pairs(contrasts), ["task", "effect"], QUALITY),
+        "captions": captions,
+        "captions_reached": _number_reached(captions, NETWORK),
+        "caption_costs": caption_costs.select(*NETWORK, *COST),
+        "gains": summarise(gains, ["gain"], CAPTION_QUALITY),
     }
 
 
-def _translation(config: Config, captions: dict, curves: Points, costs: dict, bleu: Points) -> dict:
-    """The networks with names on captions: like the grid, with ``bleu``, and ``gains`` by attention."""
-    values: dict = {}
-    for name, own in captions.items():
-        written = [measured for _, measured in bleu.get(name, ())]
-        values[name] = own | costs.get(name, {}) | {"bleu_of_each": [one["bleu"] for one in written]}
-        values |= picked(written[0], ("signature", "sentences")) if written else {}
-    values["gains"] = {
-        gain: effect(curves, [pair], config.text_threshold)
-        | {"bleu": paired(*(bleu.get(name, ()) for name in pair), itemgetter("bleu"))}
-        for gain, pair in GAINS.items()
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    kind, caption = "{task}.{decoder}.{directions}.{scoring}", "translation.{network}"
+    of_each = tables["captions"].frame.groupby("network", sort=False)["bleu"]
+    undefined = {
+        f"translation.gains.{gain}.{quantity}": interval_of()
+        for gain, quantity in product(GAINS, CAPTION_QUALITY)
     }
-    return values
+    for task in config.task if len(tables["networks"].frame) else ():
+        undefined |= {f"{task}.who_asks": {}, f"{task}.context": {}}
+        for effect, quantity in product(comparisons(config, task), QUALITY):
+            undefined[f"{task}.effects.{effect}.{quantity}"] = interval_of()
+    context = {}
+    for offset, neighbour in NEIGHBOURS.items():
+        at_offset = tables["context"].query("offset == @offset", offset=offset)
+        context |= keyed(at_offset, "{task}.context.{directions}." + neighbour)
+    return view(
+        undefined,
+        keyed(tables["grid"], kind + ".{quantity}"),
+        keyed(tables["reached"], kind + ".{column}", NUMBER_REACHED),
+        keyed(tables["costs_by_kind"], "{task}.{network}.{directions}.{scoring}.{column}", COST),
+        keyed(tables["queries"], "{task}.who_asks.{scoring}.{decoder}.{quantity}"),
+        context,
+        keyed(tables["effects"], "{task}.effects.{effect}.{quantity}"),
+        keyed(tables["translation"], caption + ".{quantity}"),
+        keyed(tables["captions_reached"], caption + ".{column}", NUMBER_REACHED),
+        keyed(tables["caption_costs"], caption + ".{column}", COST),
+        {f"translation.{network}.bleu_of_each": bleu.tolist() for network, bleu in of_each},
+        keyed(tables["captions"], "translation.{column}", SCORED),
+        keyed(tables["gains"], "translation.gains.{gain}.{quantity}"),
+    )
+
+
+def _quality(curve: dict, *, threshold: float) -> dict:
+    """Return the outcome of a training; one that never reaches the threshold counts with all its updates."""
+    updates = updates_to(threshold, curve)
+    return {
+        "token_accuracy": curve["token_accuracy"][-1],
+        "exact_match": curve["exact_match"],
+        "updates": float(curve["steps"][-1]) if updates is None else updates,
+        "reached": updates is not None,
+    }
+
+
+def _caption_quality(curve: dict, bleu: dict, *, threshold: float) -> dict:
+    return _quality(curve, threshold=threshold) | {"late_rise": late_rise(curve)} | bleu
+
+
+def _course(curve: dict) -> list[dict]:
+    return [
+        {"step": step, "token_accuracy": accuracy}
+        for step, accuracy in zip(curve["steps"], curve["token_accuracy"], strict=True)
+    ]
+
+
+def _by_offset(probed: dict) -> list[dict]:
+    return [{"offset": offset, "bits": bits} for offset, bits in zip(OFFSETS, probed["bits"], strict=True)]
+
+
+def _number_reached(networks: Table, by: Columns) -> Table:
+    counts = networks.frame.groupby(list(by), sort=False, as_index=False)["reached"].sum()
+    return Table(counts, {**by, **NUMBER_REACHED}, "a kind of network")
+
+
+def _contrasts(networks: Table, config: Config) -> Table:
+    """Return what networks of the first kind of each pair have more than those of the second."""
+    of_group = {
+        group: networks.with_rows(rows) for group, rows in networks.frame.groupby(list(KIND), sort=False)
+    }
+    nothing = networks.with_rows(networks.frame.head(0))
+    apart = [differences(nothing, nothing, QUALITY).assign(EFFECT, effect="")]
+    for task in config.task:
+        for effect, pairs in comparisons(config, task).items():
+            for first, second in pairs:
+                if first.group in of_group and second.group in of_group:
+                    pair = differences(of_group[first.group], of_group[second.group], QUALITY)
+                    apart.append(pair.assign(EFFECT, effect=effect))
+    contrasts = joined(apart).select(*EFFECT, *KIND, "seed", *QUALITY)
+    return replace(contrasts, row="a pair of networks that share a seed")
+
+
+def _over_pairs(contrasts: Table) -> Table:
+    """Return means over the pairs of an effect, by seed, of the seeds that have most pairs."""
+    effect = ["task", "effect"]
+    pairs_of_seed = contrasts.frame.groupby([*effect, "seed"], sort=False, as_index=False)
+    means = pairs_of_seed.agg(pairs=("scoring", "size"), **{name: (name, "mean") for name in QUALITY})
+    complete = means["pairs"] == means.groupby(effect)["pairs"].transform("max")
+    return contrasts.with_rows(means[complete].drop(columns="pairs"))
+
+
+def _gains(captions: Table) -> Table:
+    apart = []
+    for gain, (with_attention, without) in GAINS.items():
+        first, second = (
+            captions.query("network == @network", network=network) for network in (with_attention, without)
+        )
+        apart.append(differences(first, second, CAPTION_QUALITY).assign(GAIN, gain=gain))
+    return joined(apart)

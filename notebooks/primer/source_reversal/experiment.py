@@ -1,5 +1,7 @@
 """Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated
 
@@ -9,58 +11,58 @@ from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.config import OneOf
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from companion.runs.store import Store
-from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.plan import Plan, answered, asked, each_seed, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples
-from notebooks.shared.summaries import along, each_paired, rows_of, summarised
+from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 ORDERS = ("forward", "reversed")
 
 
-def count_distances(name: str) -> tuple[dict, list[dict]]:
-    """``cut``: of the smallest distance of linked words, forward less reversed; ``change``: of the mean,
-    reversed less forward; ``offset``: by how many places a target word is further on than its source word."""
+@dataclass(frozen=True)
+class LinkedSentence:
+    """A sentence and its translation whose words are linked.
+
+    Attributes:
+        steps: by order of reading, for each link the recurrent steps between its words.
+        offset: by how many places a target word is further on than its source word, on average.
+    """
+
+    steps: dict[str, list[int]]
+    offset: float
+
+
+def linked_sentences(name: str) -> list[LinkedSentence]:
+    """Return the held-out sentences of a task that have links; none where its data are not available here.
+
+    Raises:
+        BadInput: the links of the task are not known.
+    """
     try:
         task = registry.load(name)
     except DataUnavailable:
-        return {"cannot_be_run": f"data: {name} is not available here"}, []
+        return []
     if not task.gold:
         raise BadInput(f"task {name!r} has no known links; distances cannot be counted")
+    sentences = []
     lengths = task.held_out.source_lengths.tolist()
-    linked = [(links, lengths[i]) for i, links in enumerate(task.gold) if links]
-    values: dict = {}
-    means, shares = {}, []
-    for order in ORDERS:
-        rows = [link_distances(links, n, reverse=order == "reversed") for links, n in linked]
-        means[order] = [np.mean(row) for row in rows]
-        values[order] = {
-            "mean": float(np.mean(means[order])),
-            "smallest": float(np.mean([min(row) for row in rows])),
-            "largest": float(np.mean([max(row) for row in rows])),
-        }
-        counts = np.bincount(np.concatenate(rows))
-        shares += [
-            {"task": name, "order": order, "distance": d, "share": float(n / counts.sum())}
-            for d, n in enumerate(counts)
-            if n
-        ]
-    offsets = [np.mean([target - source for source, target in links]) for links, _ in linked]
-    return values | {
-        "change": mean_interval(np.subtract(means["reversed"], means["forward"])),
-        "cut": values["forward"]["smallest"] - values["reversed"]["smallest"],
-        "offset": mean_interval(offsets),
-        "sentences": len(linked),
-    }, shares
+    for links, length in zip(task.gold, lengths, strict=False):  # in Europarl the first sentences have links
+        if not links:
+            continue
+        steps = {order: link_distances(links, length, reverse=order == "reversed") for order in ORDERS}
+        offset = np.mean([target - source for source, target in links])
+        sentences.append(LinkedSentence(steps, float(offset)))
+    return sentences
 
 
 ONE_LENGTH = "attention_one_length"
 PARTS = ("token_accuracy", *THIRDS)
-NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS
 
 
 @measure(version=1)
@@ -68,14 +70,16 @@ def measure_longest_sentences(recording: Recording) -> dict:
     """By third of the sentence, in the longest quarter of the lengths: over all lengths together a third
     holds places that are in the middle of a longer sentence."""
     judged = judged_samples(recording.spec.resolved)
-    lengths = judged.target_lengths
-    long = lengths >= lengths.max() - (lengths.max() - lengths.min()) / 4
+    all_lengths = judged.target_lengths
+    long = all_lengths >= all_lengths.max() - (all_lengths.max() - all_lengths.min()) / 4
     right = recording["right"][-1].double().numpy()[long]  # (samples, places)
-    lengths = lengths[long, None]
+    lengths = all_lengths[long, None]  # (samples, 1)
     places = np.arange(right.shape[1])
-    third = np.minimum(3 * (places + 0.5) / lengths, 2.999).astype(int)
-    parts = {name: (places < lengths) & (third == i) for i, name in enumerate(THIRDS)}
-    shares = {name: float(right[own].mean()) if own.any() else None for name, own in parts.items()}
+    third_of_place = np.minimum(3 * (places + 0.5) / lengths, 2.999).astype(int)  # (samples, places)
+    shares: dict[str, float | None] = {}
+    for number, third in enumerate(THIRDS):
+        in_third = (places < lengths) & (third_of_place == number)
+        shares[third] = float(right[in_third].mean()) if in_third.any() else None
     return {"shortest": int(lengths.min()), "sentences": int(long.sum())} | shares
 
 
@@ -111,54 +115,196 @@ def _plan(config: Config) -> tuple[Plan, Plan]:
     kinds = {link: (link, config.shortest) for link in config.link}
     if config.one_length and "attention" in config.link:
         kinds[ONE_LENGTH] = ("attention", config.longest)
-    shared, groups = settings_of(config, "width", "snapshots"), {}
+    shared = settings_of(config, "width", "snapshots")
+    networks = {}
     for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
-        own = {"link": link, "shortest": shortest, "reverse": order == "reversed", "cell": cell} | shared
-        groups[kind, cell, order] = each_seed(config.seeds, spec_on_words, config, **own)
-    return plan_of(groups, measure_learning_curve), plan_of(groups, measure_longest_sentences)
+        settings = {"link": link, "shortest": shortest, "reverse": order == "reversed", "cell": cell} | shared
+        networks[kind, cell, order] = each_seed(config.seeds, spec_on_words, config, **settings)
+    return plan_of(networks, measure_learning_curve), plan_of(networks, measure_longest_sentences)
 
 
 measurements = asked(_plan)
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve;
-    ``long``: of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as
-    ``main``.
-    """
-    curves, longest = (answered(plan, store) for plan in _plan(config))
-    networks = {
-        group: [(name, curve | {"longest": long}) for name, (curve, long) in pairs]
-        for group, points in curves.items()
-        if (pairs := matched(points, longest.get(group, [])))
+GROUP = {
+    "kind": Column(
+        "what the decoder gets of the source; attention_one_length: attention, all sentences equally long"
+    ),
+    "cell": Column("recurrent cell"),
+    "order": Column("how the source is read: forward, reversed"),
+}
+PART = {
+    "part": Column("of the sentence: all words (token_accuracy), first, middle, last third"),
+    "step": Column("updates so far"),
+    "right": share("next words that are right, given the words before"),
+}
+PLACE = {
+    "place": Column("place of the word in the sentence, from 1"),
+    "right": share("next words that are right at the end of training, given the words before"),
+}
+QUANTITIES = (
+    {
+        "speed": share("next words that are right, averaged over training"),
+        "exact_match": share("sentences that the network writes without a fault"),
+        "token_accuracy": share("next words that are right when training ends"),
     }
-    values = summarised(networks, _quantities, (0.0, 1.0))
-    for (kind, cell, _), points in networks.items():
-        own = values[kind][cell]
-        own.setdefault("long_from", points[0][1]["longest"]["shortest"])
-        if set(ORDERS) <= own.keys():
-            both = (networks[kind, cell, order] for order in ORDERS[::-1])
-            own["gain"] = each_paired(*both, _quantities)
-    for own in values.values():
-        own["main"] = own[next(iter(own))]
-    counted = {task: count_distances(task) for task in config.aligned}
-    values["distances"] = {task: own for task, (own, _) in counted.items()}
-    diagonal = [(i, i) for i in range(4)]
-    values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
-    parts = summarised(networks, lambda m: along(m, *PARTS), (0.0, 1.0))
-    places = summarised(networks, lambda m: dict(enumerate(m["by_place"], 1)), (0.0, 1.0))
-    return values, {
-        "curves": rows_of(parts, *NAMES, "part", "step"),
-        "places": rows_of(places, *NAMES, "place"),
-        "distances": [row for _, rows in counted.values() for row in rows],
+    | {part: share(f"next words of the {part} third that are right when training ends") for part in THIRDS}
+    | {f"long_{part}": share(f"the same, {part} third of the longest sentences") for part in THIRDS}
+    | {f"speed_{part}": share(f"speed in the {part} third of the sentence") for part in THIRDS}
+)
+LONG_FROM = {"long_from": Column("fewest words of a sentence in the longest quarter of the lengths", "words")}
+
+TASK = {"task": Column("task with known links")}
+READ_IN = {"order": GROUP["order"]}
+DISTANCE = {
+    "distance": Column("recurrent steps between linked words", "steps"),
+    "share": share("linked words that are so many steps apart"),
+}
+STEPS = {
+    "sentence": Column("number of the sentence, from 0"),
+    "mean": Column("mean distance of linked words", "steps"),
+    "smallest": Column("smallest distance of linked words", "steps"),
+    "largest": Column("largest distance of linked words", "steps"),
+    "offset": Column("places by which a target word is further on than its source word", "places"),
+}
+REVERSAL = {
+    "change": Column("mean distance of linked words, reversed minus forward", "steps"),
+    "cut": Column("smallest distance of linked words, forward minus reversed", "steps"),
+    "offset": STEPS["offset"],
+}
+EXAMPLE = {"word": Column("place of the word in a sentence of four, from 1"), "steps": DISTANCE["distance"]}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``gains``: read backwards minus read forwards, in pairs of networks that share a seed."""
+    curves, longest = _plan(config)
+    both = {group: (*curves[group], *longest[group]) for group in curves}
+    networks = plan_frame(both, store, GROUP, records=_numbers, columns=QUANTITIES | LONG_FROM)
+    parts = plan_frame(both, store, GROUP, records=_by_part, columns=PART, row="a snapshot of a part")
+    places = plan_frame(both, store, GROUP, records=_by_place, columns=PLACE, row="a place in the sentence")
+    by_part = summarise(parts, [*GROUP, "part", "step"], ["right"])
+    by_place = summarise(places, [*GROUP, "place"], ["right"])
+    forward, backward = (networks.query("order == @order", order=order) for order in ORDERS)
+    gains = differences(backward, forward, QUANTITIES, on=["kind", "cell", "seed"])
+
+    linked = {task: linked_sentences(task) for task in config.aligned}
+    sentences = Table.of(_sentence_records(linked), TASK | READ_IN | STEPS, "a sentence, read in one order")
+    return {
+        "curves": by_part.select(*GROUP, "part", "step", *INTERVAL),
+        "places": by_place.select(*GROUP, "place", *INTERVAL),
+        "distances": Table.of(_distance_records(linked), TASK | READ_IN | DISTANCE, "a distance in a task"),
+        "networks": networks,
+        "estimates": summarise(networks, list(GROUP), QUANTITIES),
+        "gains": summarise(gains, ["kind", "cell"], QUANTITIES),
+        "steps": _over_sentences(sentences, [*TASK, *READ_IN], ["mean", "smallest", "largest"]),
+        "reversal": _changes(sentences),
+        "example": Table.of(_example_records(), READ_IN | EXAMPLE, "a word of the example"),
     }
 
 
-def _quantities(measured: dict) -> dict[str, float]:
-    speeds = {part: float(np.mean(measured[part][1:])) for part in PARTS}
-    return (
-        {"speed": speeds["token_accuracy"], "exact_match": measured["exact_match"]}
-        | {part: measured[part][-1] for part in PARTS}
-        | {f"long_{part}": measured["longest"][part] for part in THIRDS}
-        | {f"speed_{part}": speeds[part] for part in THIRDS}
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """``main``: numbers of the first cell."""
+    of_networks = {name: tables[name] for name in ("networks", "estimates", "gains")}
+    of_first_cell = {
+        name: table.query("cell == @cell", cell=config.cell[0]) for name, table in of_networks.items()
+    }
+    counted = set(tables["distances"].frame["task"])
+    missing = {
+        f"distances.{task}.cannot_be_run": f"data: {task} is not available here"
+        for task in config.aligned
+        if task not in counted
+    }
+    reversal = tables["reversal"]
+    example = tables["example"].frame.groupby("order", sort=False)["steps"]
+    return view(
+        _keyed_networks(of_networks, "{kind}.{cell}"),
+        _keyed_networks(of_first_cell, "{kind}.main"),
+        {"distances": {}} | missing,
+        keyed(tables["steps"], "distances.{task}.{order}.{quantity}", ["value"]),
+        keyed(reversal.query("quantity != 'cut'"), "distances.{task}.{quantity}"),
+        keyed(reversal.query("quantity == 'cut'"), "distances.{task}.cut", ["value"]),
+        keyed(reversal.query("quantity == 'cut'"), "distances.{task}.sentences", ["n"]),
+        {f"example.{order}": steps.tolist() for order, steps in example},
     )
+
+
+def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
+    networks = tables["networks"]
+    first = networks.with_rows(networks.frame.drop_duplicates(["kind", "cell"]))
+    return (
+        keyed(tables["estimates"], key + ".{order}.{quantity}")
+        | keyed(tables["gains"], key + ".gain.{quantity}")
+        | keyed(first, key + ".{column}", LONG_FROM)
+    )
+
+
+def _numbers(curve: dict, longest: dict) -> dict[str, float | None]:
+    speeds = {part: float(np.mean(curve[part][1:])) for part in PARTS}
+    numbers = {"speed": speeds["token_accuracy"], "exact_match": curve["exact_match"]}
+    numbers |= {part: curve[part][-1] for part in PARTS}
+    numbers |= {f"long_{part}": longest[part] for part in THIRDS}
+    numbers |= {f"speed_{part}": speeds[part] for part in THIRDS}
+    return numbers | {"long_from": longest["shortest"]}
+
+
+def _by_part(curve: dict, longest: dict) -> list[dict]:
+    return [
+        {"part": part, "step": step, "right": right}
+        for part in PARTS
+        for step, right in zip(curve["steps"], curve[part], strict=True)
+    ]
+
+
+def _by_place(curve: dict, longest: dict) -> list[dict]:
+    return [{"place": place, "right": right} for place, right in enumerate(curve["by_place"], 1)]
+
+
+Linked = dict[str, list[LinkedSentence]]  # by task
+
+
+def _sentence_records(linked: Linked) -> list[dict]:
+    rows = []
+    for (task, sentences), order in product(linked.items(), ORDERS):
+        for number, sentence in enumerate(sentences):
+            steps = sentence.steps[order]
+            distances = {"mean": np.mean(steps), "smallest": min(steps), "largest": max(steps)}
+            rows.append(
+                {"task": task, "order": order, "sentence": number} | distances | {"offset": sentence.offset}
+            )
+    return rows
+
+
+def _distance_records(linked: Linked) -> list[dict]:
+    rows = []
+    for (task, sentences), order in product(linked.items(), ORDERS):
+        if not sentences:
+            continue
+        counts = np.bincount(np.concatenate([sentence.steps[order] for sentence in sentences]))
+        for distance in np.flatnonzero(counts):
+            part = float(counts[distance] / counts.sum())
+            rows.append({"task": task, "order": order, "distance": int(distance), "share": part})
+    return rows
+
+
+def _example_records() -> list[dict]:
+    """Return the distances in the primer's sentence of four words, each translated at its own place."""
+    rows = []
+    for order in ORDERS:
+        steps = link_distances([(place, place) for place in range(4)], 4, reverse=order == "reversed")
+        rows += [{"order": order, "word": word, "steps": number} for word, number in enumerate(steps, 1)]
+    return rows
+
+
+def _changes(sentences: Table) -> Table:
+    """Return what reversal does to the distances in a sentence, over the sentences of a task."""
+    forward, backward = (sentences.query("order == @order", order=order) for order in ORDERS)
+    apart = differences(backward, forward, ["mean", "smallest"], on=["task", "sentence"])
+    changes = apart.assign(REVERSAL, change=apart.frame["mean"], cut=-apart.frame["smallest"])
+    return _over_sentences(changes, list(TASK), REVERSAL)
+
+
+def _over_sentences(sentences: Table, by: list[str], quantities: Iterable[str]) -> Table:
+    estimates = summarise(sentences, by, quantities, unit="sentence")
+    over_sentences = {"value": Column("mean over sentences"), "n": Column("sentences", low=0)}
+    columns = {**estimates.columns, **over_sentences}
+    return replace(estimates, columns=columns, row="an estimate over sentences")

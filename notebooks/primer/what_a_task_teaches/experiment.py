@@ -1,7 +1,7 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Literal
@@ -16,17 +16,19 @@ from attnlib.models.transformer import Transformer
 from attnlib.trace import AttentionKind, Trace
 from companion.data.task import Links
 from companion.results.config import BaseConfig, Field, OneOf
-from companion.results.measurements import Measurement, answers
+from companion.results.frames import Table, joined, keyed, view
+from companion.results.measurements import Measurement
+from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared import task_patterns
-from notebooks.shared.intervals import bounded, over_pairs
+from notebooks.shared.intervals import bounded, interval_of, over_pairs
 from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
-from notebooks.shared.plan import Plan, Points, asked, by_network, each_seed, picked, plan_of, settings_of
+from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.summaries import along, each_paired, less, rows_of, summarised
-from notebooks.shared.task_patterns import PATTERNS, STATES, network_of
+from notebooks.shared.summaries import differences, summarise
+from notebooks.shared.task_patterns import STATES, network_of
 
 # Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #
@@ -55,7 +57,7 @@ class Reciprocity:
 
 class ReciprocitySums:
     def __init__(self) -> None:
-        self.mutual = self.own = self.apart = self.together = 0.0
+        self.mutual = self.squares = self.apart = self.together = 0.0
 
     def update(self, matrices: Float[Tensor, "batch n n"], level: Level) -> "ReciprocitySums":
         """Adds matrices of one size, without padding."""
@@ -70,11 +72,11 @@ class ReciprocitySums:
         else:
             left = doubly_centred(whole) * pairs
         self.mutual += float((left * left.mT).sum())
-        self.own += float(left.square().sum())
+        self.squares += float(left.square().sum())
         return self
 
     def result(self) -> Reciprocity:
-        value = self.mutual / self.own if self.own else math.nan
+        value = self.mutual / self.squares if self.squares else math.nan
         ratio = math.sqrt(self.apart / self.together) if self.together else math.nan
         return Reciprocity(value, ratio)
 
@@ -112,40 +114,44 @@ def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ..
     sums: dict[tuple, dict[str, ReciprocitySums]] = {}
 
     def add(place: tuple, name: str, matrices: Tensor) -> None:
-        own = sums.setdefault(place, {}).setdefault(name, ReciprocitySums())
-        own.update(matrices[:, :words, :words], "scores" if name == "scores" else "attention")
+        level: Level = "scores" if name == "scores" else "attention"
+        sums_of_head = sums.setdefault(place, {})
+        sums_of_head.setdefault(name, ReciprocitySums()).update(matrices[:, :words, :words], level)
 
     for batch in equal_lengths(corpus):
         words = batch.source.shape[1] - 1
         if words < SMALLEST:
             continue
         trace = network(batch)
-        for place, own in _heads(trace, "encoder_self"):
-            add(place, "scores", own.scores)
-            add(place, "weights", own.attention)
-            add(place, "halved", ((own.scores + own.scores.mT) / 2).softmax(-1))
+        for place, head_trace in _heads(trace, "encoder_self"):
+            scores = head_trace.scores  # (batch, source, source)
+            add(place, "scores", scores)
+            add(place, "weights", head_trace.attention)
+            add(place, "halved", ((scores + scores.mT) / 2).softmax(-1))
         steps = source_order([links[i] for i in batch.indices.tolist()], words)
-        for (_, layer, head), own in _heads(trace, "cross"):
+        for (_, layer, head), head_trace in _heads(trace, "cross"):
             query, key = network.projections("cross", layer, head)
             queries, keys = query(trace.encoder_states)[:, 0], key(trace.encoder_states)[:, 0]
-            scores = queries @ keys.mT
+            scores = queries @ keys.mT  # (batch, source, source)
             add(("cross_on_source", layer, head), "scores", scores)
             add(("cross_on_source", layer, head), "weights", scores.softmax(-1))
             if steps is not None:
-                for name, matrices in (("scores", own.scores), ("weights", own.attention)):
-                    add(("cross", layer, head), name, matrices.take_along_dim(steps[:, :, None], dim=1))
-    found: dict = {}
-    for (kind, layer, head), own in sums.items():
-        results = {name: one.result() for name, one in own.items()}
-        numbers = {name: one.value for name, one in results.items()} | {"ratio": results["weights"].ratio}
+                for name, matrices in (("scores", head_trace.scores), ("weights", head_trace.attention)):
+                    in_source_order = matrices.take_along_dim(steps[:, :, None], dim=1)
+                    add(("cross", layer, head), name, in_source_order)
+    by_attention: dict = {}
+    for (kind, layer, head), sums_of_head in sums.items():
+        results = {name: head_sums.result() for name, head_sums in sums_of_head.items()}
+        numbers = {name: result.value for name, result in results.items()}
+        numbers["ratio"] = results["weights"].ratio
         if kind == "encoder_self":
             query, key = network.projections(kind, layer, head)
             numbers["maps"] = map_symmetry(query.weight[0], key.weight[0])
-        layers = found.setdefault(kind, [])
+        layers = by_attention.setdefault(kind, [])
         if len(layers) == layer:
             layers.append([])
         layers[layer].append(numbers)
-    return found
+    return by_attention
 
 
 @measure(version=1)
@@ -156,24 +162,25 @@ def measure_classes(recording: Recording) -> dict:
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     classes = class_of_words(task.source_vocabulary.words)
-    found = {}
+    by_state = {}
     for state in STATES:
         network = network_of(recording, state)
-        sums = {kind: np.zeros((2, len(CLASSES), len(CLASSES))) for kind in ("encoder_self", "cross")}
+        shape = (len(CLASSES), len(CLASSES))
+        attended = {kind: np.zeros(shape) for kind in ("encoder_self", "cross")}
+        evenly = {kind: np.zeros(shape) for kind in attended}
         for batch in equal_lengths(judged):
             trace, answering = network(batch), classes[batch.source]
             asking = {"encoder_self": answering, "cross": _target_classes(answering, task.gold, batch)}
-            for kind, own in sums.items():
+            for kind in attended:
                 of_layers = [attention.weights for attention in trace.layers(kind)]
-                attention = torch.stack(of_layers).mean((0, 2))
+                attention = torch.stack(of_layers).mean((0, 2))  # (batch, asking, answering)
                 counted = torch.ones_like(attention)
                 if kind == "encoder_self":
                     counted -= torch.eye(attention.shape[1])
-                even = counted / attention.shape[2]
-                for total, weights in zip(own, (attention * counted, even), strict=True):
-                    _add_by_class(total, weights, asking[kind], answering)
-        found[state] = {kind: _by_name(*own) for kind, own in sums.items()}
-    return found
+                _add_by_class(attended[kind], attention * counted, asking[kind], answering)
+                _add_by_class(evenly[kind], counted / attention.shape[2], asking[kind], answering)
+        by_state[state] = {kind: _by_name(attended[kind], evenly[kind]) for kind in attended}
+    return by_state
 
 
 @measure(version=1)
@@ -198,13 +205,13 @@ def measure_sources(recording: Recording) -> dict:
                 apart = (after[place] - states).square().sum()
                 size = after[place].square().sum() + states.square().sum()
                 sums[(*place, side)] = sums.get((*place, side), 0) + np.array([apart.item(), size.item()])
-    found: dict = {}
+    by_attention: dict = {}
     for (kind, layer, role, side), (apart, size) in sums.items():
-        layers = found.setdefault(kind, [])
+        layers = by_attention.setdefault(kind, [])
         if len(layers) == layer:
             layers.append({"queries": {}, "keys": {}})
         layers[layer][role][side] = float(np.sqrt(apart / size))
-    return found
+    return by_attention
 
 
 def _queries_and_keys(trace: Trace) -> dict[tuple[AttentionKind, int, str], Tensor]:
@@ -226,9 +233,10 @@ def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
 
 def source_order(links: list[Links], words: int) -> Int[Tensor, "batch words"] | None:
     """By sample and source word, the step that translates it; None unless each is translated once."""
-    rows = [[step for _, step in sorted(own)] for own in links]
-    places = [sorted(place for place, _ in own) for own in links]
-    return torch.tensor(rows) if all(own == list(range(words)) for own in places) else None
+    for links_of_sample in links:
+        if sorted(place for place, _ in links_of_sample) != list(range(words)):
+            return None
+    return torch.tensor([[step for _, step in sorted(links_of_sample)] for links_of_sample in links])
 
 
 def class_of_words(words: tuple[str, ...]) -> Int[Tensor, " words"]:
@@ -239,11 +247,11 @@ def class_of_words(words: tuple[str, ...]) -> Int[Tensor, " words"]:
 
 
 def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> Int[Tensor, "batch target"]:
-    found = torch.full(batch.target_output.shape, CLASSES.index("end"))
+    classes = torch.full(batch.target_output.shape, CLASSES.index("end"))
     for row, i in enumerate(batch.indices.tolist()):
         for place, step in links[i]:
-            found[row, step] = source[row, place]
-    return found
+            classes[row, step] = source[row, place]
+    return classes
 
 
 def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering: Tensor) -> None:
@@ -252,10 +260,13 @@ def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering:
 
 
 def _by_name(attention: Float[np.ndarray, "7 7"], even: Float[np.ndarray, "7 7"]) -> dict:
-    return {
-        a: {b: float(attention[i, j] / even[i, j]) if even[i, j] else None for j, b in enumerate(CLASSES)}
-        for i, a in enumerate(CLASSES)
-    }
+    by_name: dict[str, dict[str, float | None]] = {}
+    for i, asking in enumerate(CLASSES):
+        by_name[asking] = {}
+        for j, answering in enumerate(CLASSES):
+            ratio = float(attention[i, j] / even[i, j]) if even[i, j] else None
+            by_name[asking][answering] = ratio
+    return by_name
 
 
 def _heads(trace: Trace, kind: AttentionKind) -> Iterator[tuple[tuple[AttentionKind, int, int], Trace]]:
@@ -265,147 +276,8 @@ def _heads(trace: Trace, kind: AttentionKind) -> Iterator[tuple[tuple[AttentionK
             yield (kind, attention.layer, head), trace.head(kind, attention.layer, head)
 
 
-LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
-
-
-def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
-    return by_state | {"learned": less(by_state["trained"], by_state["untrained"])}
-
-
-def _patterns(measured: dict) -> dict:
-    return {state: picked(measured[state]["all"], PATTERNS) for state in STATES}
-
-
-def _outcomes(measured: dict) -> dict:
-    quality = {"token_accuracy": measured["token_accuracy"][-1], "exact_match": measured["exact_match"]}
-    return _with_learned(_patterns(measured)) | quality
-
-
-def pattern_values(patterns: Points) -> dict:
-    """By kind and task; and the references, which are those of the task."""
-    values = summarised(patterns, _outcomes)
-    references: dict = {}
-    for (kind, task), points in patterns.items():
-        for _, first in points[:1]:
-            values[kind][task]["parameters"] = first["parameters"]
-            references.setdefault(task, first["references"])
-    return {"references": references} | values
-
-
-def differences(patterns: Points) -> dict:
-    return {
-        kind: each_paired(points, patterns[kind, "summary"], _patterns)
-        for (kind, task), points in patterns.items()
-        if task == "translation" and (kind, "summary") in patterns
-    }
-
-
-def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict:
-    """By kind of network and view: within each task, their mean, between tasks, and what the task does."""
-    import pandas as pd
-
-    compared = {
-        "translation": ("translation", "translation", "trained"),
-        "summary": ("summary", "summary", "trained"),
-        "between": (*TASKS, "trained"),
-        "untrained": (*TASKS, "untrained"),
-    }
-    table = pd.DataFrame(rows, columns=["kind", "view", "seed", "first", "second", "state", "value"])
-    values: dict = {}
-    for kind, view in product(kinds, ("sentence", "same_word")):
-        own = table[(table["kind"] == kind) & (table["view"] == view)]
-        by_seed = own.pivot(index="seed", columns=["first", "second", "state"], values="value")
-        by_seed = by_seed.reindex(columns=list(compared.values())).set_axis(list(compared), axis=1)
-        by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
-        by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
-        values.setdefault(kind, {})[view] = {
-            name: bounded(over_pairs({(i, (i + 1) % seeds): v for i, v in own.dropna().items()}), -1.0, 1.0)
-            for name, own in by_seed.items()
-        }
-    return values
-
-
-def _over_heads(layers: Iterable[list[dict]]) -> dict[str, float | None]:
-    """Means over the heads of some layers; None where no head has such a number."""
-    import pandas as pd
-
-    heads = pd.DataFrame([head for layer in layers for head in layer], columns=LEVELS).astype(float)
-    return {level: None if np.isnan(mean) else mean for level, mean in heads.mean().items()}
-
-
-def _reciprocity(measured: dict) -> dict:
-    kinds = ("encoder_self", "cross", "cross_on_source")
-    own = {kind: {s: _over_heads(measured[s].get(kind, ())) for s in STATES} for kind in kinds}
-    apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
-    found = {kind: _with_learned(by_state) for kind, by_state in own.items()}
-    return found | {"self_less_cross": picked(apart, LEVELS[:3])}
-
-
-def _topics(measured: dict) -> dict:
-    """What topics get of other words in the encoder, and what they give: attention over even attention."""
-    import pandas as pd
-
-    others, found = [name for name in CLASSES if name not in ("topic", "end")], {}
-    for state in STATES:
-        own = pd.DataFrame(measured[state]["encoder_self"])  # a column asks, a row answers
-        to, away = (float(each[others].mean()) for each in (own.loc["topic"], own["topic"]))
-        found[state] = {"to_topics": to, "from_topics": away, "one_way": to - away}
-    return found
-
-
-def _moved(measured: dict) -> dict:
-    """Mean over layers of how far queries and keys move when one side is exchanged."""
-    import pandas as pd
-
-    return {a: pd.json_normalize(measured[a], sep="_from_").mean().to_dict() for a in ATTENTIONS}
-
-
-def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
-    """A row a head; ``groups`` gives columns and, by layer and head, the numbers of one state."""
-    return [
-        name | {"state": state} | group | {"layer": layer, "head": head} | numbers
-        for (name, measured), state in product(by_network(points, "kind", "task"), STATES)
-        for group, layers in groups(measured[state])
-        for layer, heads in enumerate(layers, 1)
-        for head, numbers in enumerate(heads, 1)
-    ]
-
-
-def agreement_rows(points: Points) -> list[dict]:
-    """A row a pair of networks and view; the seed is the first one's, the second has the next."""
-    named = by_network(points, "kind", "first", "second", "state")
-    return [name | row for name, measured in named for row in rows_of(measured, "view", "value")]
-
-
-def example_rows(points: Points) -> list[dict]:
-    return [
-        {"kind": kind, "task": task, "state": state, "target_position": s, "source_position": t}
-        | {"target": target, "source": source, "attention": shown[state][s][t]}
-        | {"gold": int([s, t] in shown["gold"])}
-        for (kind, task), own in points.items()
-        for (_, shown), state in product(own, STATES)
-        for s, target in enumerate(shown["target"])
-        for t, source in enumerate(shown["source"])
-    ]
-
-
-def _layers(measured: dict) -> dict:
-    return {
-        state: {
-            attention: {i: _over_heads([own]) for i, own in enumerate(layers, 1)}
-            for attention, layers in measured[state].items()
-        }
-        for state in STATES
-    }
-
-
-def _sides(measured: dict) -> dict:
-    return {
-        attention: {i: picked(layer, ROLES, SIDES) for i, layer in enumerate(measured[attention], 1)}
-        for attention in ATTENTIONS
-    }
 
 
 KINDS = ("recurrent", "transformer")
@@ -450,22 +322,22 @@ class Config(BaseConfig):
 def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
-    own = {"task": f"lexicon_{task}", "options": tuple(options.items())}
-    own |= settings_of(config, "judged", "snapshots")
+    settings = {"task": f"lexicon_{task}", "options": tuple(options.items())}
+    settings |= settings_of(config, "judged", "snapshots")
     if kind == "recurrent":
-        own |= settings_of(config, "scoring", "width", "steps", "learning_rate")
-        return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
-    own |= settings_of(config, "heads", "layers", "positions", "warmup")
-    own |= {"width": config.transformer_width, "steps": config.transformer_steps}
-    own |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
-    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **own)
+        settings |= settings_of(config, "scoring", "width", "steps", "learning_rate")
+        return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings)
+    settings |= settings_of(config, "heads", "layers", "positions", "warmup")
+    settings |= {"width": config.transformer_width, "steps": config.transformer_steps}
+    settings |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
+    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **settings)
 
 
 def _plan(config: Config) -> tuple[Plan, ...]:
     """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
     kinds = (*product(config.kind, config.task), *product(("tied",), config.tied))
     networks = {pair: specs(config, *pair) for pair in kinds}
-    layered = {pair: own for pair, own in networks.items() if pair[0] != "recurrent"}
+    layered = {(kind, task): group for (kind, task), group in networks.items() if kind != "recurrent"}
     within = [(task, task, "trained") for task in config.task]
     between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
     agreement = {}
@@ -473,12 +345,12 @@ def _plan(config: Config) -> tuple[Plan, ...]:
         # Each network of one task beside that of the next seed of another task or the same: never one start.
         ours, theirs = networks[kind, first], networks[kind, second]
         agreement[kind, first, second, state] = tuple(
-            Measurement(own, task_patterns.measure_pattern_agreement, (("state", state),), (other,))
-            for own, other in zip(ours, theirs[1:] + theirs[:1], strict=True)
+            Measurement(spec, task_patterns.measure_pattern_agreement, (("state", state),), (other,))
+            for spec, other in zip(ours, theirs[1:] + theirs[:1], strict=True)
         )
     return (
         plan_of(networks, task_patterns.measure_patterns),
-        plan_of({pair: own[:1] for pair, own in networks.items()}, task_patterns.measure_example),
+        plan_of({pair: group[:1] for pair, group in networks.items()}, task_patterns.measure_example),
         plan_of(layered, measure_reciprocity),
         plan_of(layered, measure_classes),
         plan_of(layered, measure_sources),
@@ -503,37 +375,387 @@ PROFILES = {
 }  # fmt: skip
 
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Intervals over seeds. ``differs``: translation less summary; ``learned``: trained less untrained."""
-    patterns, example, reciprocity, classes, sources, agreement = (
-        {group: answers(own, store) for group, own in plan.items()} for plan in _plan(config)
+GROUP = {
+    "kind": Column(
+        "network",
+        categories={
+            "recurrent": "recurrent, with attention",
+            "transformer": "Transformer",
+            "tied": "Transformer whose self-attention has symmetric scores",
+        },
+    ),
+    "task": Column("what it learns of the same sentences: translation, summary"),
+}
+QUALITY = {
+    "token_accuracy": share("next words that are right, given the words before"),
+    "exact_match": share("sentences that the network writes without a fault"),
+}
+PARAMETERS = {"parameters": Column("weights of the network")}
+COURSE = {"step": Column("updates so far"), "right": Column("share of next words that are right")}
+STATE = {"state": Column("before or after training: untrained, trained")}
+CHANGES = {"trained": "after training", "untrained": "before it", "learned": "trained minus untrained"}
+PATTERN = {
+    "entropy": Column("entropy of the attention of a step", "bits"),
+    "on_end": share("attention on the end mark"),
+    "on_gold": share("attention on the source word of the word predicted"),
+    "on_topics": share("attention on the words that a summary keeps"),
+    "order": Column("rank correlation of steps and most attended words", low=-1, high=1),
+    "reach": share("the most attention that a source word ever gets"),
+}
+HEAD = {"layer": Column("layer, from 1"), "head": Column("head of the layer, from 1")}
+REFERENCE = {"reference": Column("attention on gold links alone (gold), or on all words alike (even)")}
+PAIR = {
+    "kind": GROUP["kind"],
+    "first": Column("task of the first network"),
+    "second": Column("task of the second network, which has the next seed"),
+    "state": STATE["state"],
+}
+AGREEMENT = {
+    "view": Column(
+        "what is compared",
+        categories={
+            "sentence": "attention over a sentence",
+            "same_word": "attention where both write the same word",
+        },
+    ),
+    "value": share("attention that both networks have at the same source words"),
+}
+COMPARED = {  # pairs of networks, by tasks and state
+    "translation": ("translation", "translation", "trained"),
+    "summary": ("summary", "summary", "trained"),
+    "between": (*TASKS, "trained"),
+    "untrained": (*TASKS, "untrained"),
+}
+AGREEMENTS = {
+    "translation": "of two networks that translate",
+    "summary": "of two networks that summarise",
+    "between": "of one that translates and one that summarises",
+    "untrained": "of these two before training",
+    "seeds": "mean of the first two",
+    "task_effect": "this mean minus that between tasks",
+}
+EXAMPLE = {
+    "target_position": Column("place of the word predicted, from 0"),
+    "source_position": Column("place of the source word, from 0"),
+    "target": Column("word predicted"),
+    "source": Column("source word"),
+    "attention": share("attention of the first network on the source word"),
+    "gold": Column("1 where the one word translates the other"),
+}
+ATTENTION = {
+    "attention": Column(
+        "attention",
+        categories={
+            "encoder_self": "of source words to source words",
+            "decoder_self": "of target words to target words",
+            "cross": "of target words, in the order of the source words that they translate, to the source",
+            "cross_on_source": "that of the maps of cross-attention with encoder states on both sides",
+        },
     )
-    courses = summarised(patterns, lambda m: along(m, "token_accuracy")["token_accuracy"])
-    compared = agreement_rows(agreement)
-    by_class = summarised(classes, lambda m: picked(m, STATES, ("encoder_self", "cross"), CLASSES, CLASSES))
-    named = ("kind", "task", "state", "attention")
-    return pattern_values(patterns) | {
-        "differs": differences(patterns),
-        "agreement": agreement_values(config.kind, compared, config.seeds),
-        "symmetry": summarised(reciprocity, _reciprocity),
-        "classes": summarised(classes, _topics),
-        "sources": summarised(sources, _moved),
-    }, {
-        "courses": rows_of(courses, "kind", "task", "step"),
-        "networks": [
-            name
-            | {"state": state, "exact_match": m["exact_match"] if state == "trained" else None}
-            | m[state]["all"]
-            for (name, m), state in product(by_network(patterns, "kind", "task"), STATES)
-        ],
-        "heads": _by_head(patterns, lambda measured: [({}, measured["heads"])]),
-        "agreement": compared,
-        "example": example_rows(example),
-        "reciprocity": _by_head(
-            reciprocity,
-            lambda measured: (({"attention": a} | dict.fromkeys(LEVELS), own) for a, own in measured.items()),
-        ),
-        "layers": rows_of(summarised(reciprocity, _layers), *named, "layer", "level"),
-        "classes": rows_of(by_class, *named, "asking", "answering"),
-        "sources": rows_of(summarised(sources, _sides), "kind", "task", "attention", "layer", "role", "side"),
+}
+LEVELS = {
+    "scores": Column("reciprocity of the scores"),
+    "weights": Column("reciprocity of the attention"),
+    "ratio": Column("norm of the attention's antisymmetric half over that of its symmetric half"),
+    "halved": Column("reciprocity of the attention that the symmetric half of the scores would give"),
+    "maps": Column("reciprocity of the product of query and key maps"),
+}
+OF_BOTH = ("scores", "weights", "ratio")  # levels that self- and cross-attention have
+CLASS = {
+    "asking": Column("class of the word that attends"),
+    "answering": Column("class of the word that is attended to"),
+    "over_even": Column("attention over even attention"),
+}
+TOPIC = {
+    "to_topics": Column("attention of other words to topics, over even attention"),
+    "from_topics": Column("attention of topics to other words, over even attention"),
+    "one_way": Column("to topics minus from topics"),
+}
+SOURCE = {
+    "role": Column("what moves: queries, keys"),
+    "side": Column("words that are exchanged for another sample's: source, target"),
+    "moved": Column("distance between states before and after, over their root mean square"),
+}
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
+    """``differs``: patterns of networks that translate minus those of networks that summarise."""
+    patterns, example, reciprocity, classes, sources, agreement = _plan(config)
+    a_state, a_head, a_layer = "a network, trained or not", "a head of a network", "a layer of a network"
+    quality = plan_frame(patterns, store, GROUP, records=_quality, columns=QUALITY | PARAMETERS)
+    courses = plan_frame(patterns, store, GROUP, records=_course, columns=COURSE, row="a snapshot")
+    exact = {"exact_match": QUALITY["exact_match"]}
+    networks = plan_frame(
+        patterns, store, GROUP, records=_patterns, columns=STATE | exact | PATTERN, row=a_state
+    )
+    heads = plan_frame(patterns, store, GROUP, records=_by_head, columns=STATE | HEAD | PATTERN, row=a_head)
+    references = plan_frame(
+        patterns, store, GROUP, records=_references, columns=REFERENCE | PATTERN, row="a reference of a task"
+    )
+    pairs = plan_frame(
+        agreement, store, PAIR, records=_agreement, columns=AGREEMENT, row="a pair of networks"
+    )
+    shown = plan_frame(
+        example, store, GROUP, records=_example, columns=STATE | EXAMPLE, row="an entry of attention"
+    )
+    reciprocities = plan_frame(
+        reciprocity, store, GROUP, records=_reciprocity, columns=STATE | ATTENTION | LEVELS | HEAD, row=a_head
+    )
+    by_class = plan_frame(
+        classes, store, GROUP, records=_by_class, columns=STATE | ATTENTION | CLASS, row="a pair of classes"
+    )
+    topics = plan_frame(classes, store, GROUP, records=_topics, columns=STATE | TOPIC, row=a_state)
+    layer_sources = plan_frame(
+        sources, store, GROUP, records=_by_source, columns=ATTENTION | HEAD | SOURCE, row=a_layer
+    )
+    return {
+        "courses": summarise(courses, [*GROUP, "step"], ["right"]).select(*GROUP, "step", *INTERVAL),
+        "networks": networks,
+        "heads": heads,
+        "agreement": pairs,
+        "example": shown.select(*GROUP, *STATE, *EXAMPLE),
+        "reciprocity": reciprocities,
+        "layers": _by_layer(reciprocities),
+        "classes": _class_estimates(by_class),
+        "sources": _source_estimates(layer_sources, [*ATTENTION, "layer", "role", "side"]),
+        "quality": quality,
+        "quality_by_kind": summarise(quality, list(GROUP), QUALITY),
+        "patterns": _with_learned(networks, GROUP, PATTERN),
+        "differs": _differs(networks),
+        "references": _first_of_task(references),
+        "agreement_by_kind": agreement_by_kind(pairs, config.kind, seeds=config.seeds),
+        "symmetry": _symmetry(reciprocities),
+        "self_over_cross": _self_over_cross(reciprocities),
+        "topics": summarise(topics, [*GROUP, "state"], TOPIC),
+        "moved": _source_estimates(_means_of_layers(layer_sources), [*ATTENTION, "role", "side"]),
     }
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    undefined: dict[str, object] = {}
+    for name in ("references", "differs", "agreement", "symmetry", "classes", "sources"):
+        undefined[name] = {}
+    for kind, task in tables["reciprocity"].frame[[*GROUP]].drop_duplicates().itertuples(index=False):
+        symmetry = f"symmetry.{kind}.{task}"
+        attentions = ("encoder_self", "cross", "cross_on_source")
+        for attention, state, level in product(attentions, CHANGES, LEVELS):
+            undefined[f"{symmetry}.{attention}.{state}.{level}"] = interval_of()
+        for level in OF_BOTH:
+            undefined[f"{symmetry}.self_less_cross.{level}"] = interval_of()
+    return view(
+        undefined,
+        keyed(tables["references"], "references.{task}.{reference}.{column}", PATTERN),
+        keyed(tables["quality_by_kind"], "{kind}.{task}.{quantity}"),
+        keyed(tables["quality"].query("seed == 0"), "{kind}.{task}.{column}", PARAMETERS),
+        keyed(tables["patterns"], "{kind}.{task}.{state}.{quantity}"),
+        keyed(tables["differs"], "differs.{kind}.{state}.{quantity}"),
+        keyed(tables["agreement_by_kind"], "agreement.{kind}.{view}.{quantity}"),
+        keyed(tables["symmetry"], "symmetry.{kind}.{task}.{attention}.{state}.{quantity}"),
+        keyed(tables["self_over_cross"], "symmetry.{kind}.{task}.self_less_cross.{quantity}"),
+        keyed(tables["topics"], "classes.{kind}.{task}.{state}.{quantity}"),
+        keyed(tables["moved"], "sources.{kind}.{task}.{attention}.{role}_from_{side}"),
+    )
+
+
+def _quality(measured: dict) -> dict:
+    return measured | {"token_accuracy": measured["token_accuracy"][-1]}
+
+
+def _course(measured: dict) -> list[dict]:
+    return [
+        {"step": step, "right": right}
+        for step, right in zip(measured["steps"], measured["token_accuracy"], strict=True)
+    ]
+
+
+def _patterns(measured: dict) -> list[dict]:
+    rows = []
+    for state in STATES:
+        exact_match = measured["exact_match"] if state == "trained" else None
+        rows.append({"state": state, "exact_match": exact_match} | measured[state]["all"])
+    return rows
+
+
+def _by_head(measured: dict) -> list[dict]:
+    return [
+        {"state": state, **head} for state in STATES for head in _numbered_heads(measured[state]["heads"])
+    ]
+
+
+def _numbered_heads(layers: list[list[dict]]) -> Iterator[dict]:
+    for layer, heads in enumerate(layers, 1):
+        for head, numbers in enumerate(heads, 1):
+            yield {"layer": layer, "head": head} | numbers
+
+
+def _references(measured: dict) -> list[dict]:
+    return [{"reference": name} | patterns for name, patterns in measured["references"].items()]
+
+
+def _agreement(measured: dict) -> list[dict]:
+    return [{"view": compared, "value": agreed} for compared, agreed in measured.items()]
+
+
+def _example(shown: dict) -> list[dict]:
+    rows = []
+    for state in STATES:
+        for (s, target), (t, source) in product(enumerate(shown["target"]), enumerate(shown["source"])):
+            rows.append(
+                {
+                    "state": state,
+                    "target_position": s,
+                    "source_position": t,
+                    "target": target,
+                    "source": source,
+                    "attention": shown[state][s][t],
+                    "gold": int([s, t] in shown["gold"]),
+                }
+            )
+    return rows
+
+
+def _reciprocity(measured: dict) -> list[dict]:
+    return [
+        {"state": state, "attention": attention, **head}
+        for state in STATES
+        for attention, layers in measured[state].items()
+        for head in _numbered_heads(layers)
+    ]
+
+
+def _by_class(measured: dict) -> list[dict]:
+    rows = []
+    for state, attention in product(STATES, ("encoder_self", "cross")):
+        over_even = measured[state][attention]
+        for asking, answering in product(CLASSES, CLASSES):
+            classes = {"asking": asking, "answering": answering, "over_even": over_even[asking][answering]}
+            rows.append({"state": state, "attention": attention} | classes)
+    return rows
+
+
+def _topics(measured: dict) -> list[dict]:
+    """Return what topics get of other words in the encoder, and what they give."""
+    import pandas as pd
+
+    others = [name for name in CLASSES if name not in ("topic", "end")]
+    rows = []
+    for state in STATES:
+        attention = pd.DataFrame(measured[state]["encoder_self"])  # a column asks, a row answers
+        to_topics = float(attention.loc["topic", others].mean())
+        from_topics = float(attention.loc[others, "topic"].mean())
+        rows.append({"state": state, "to_topics": to_topics, "from_topics": from_topics})
+        rows[-1]["one_way"] = to_topics - from_topics
+    return rows
+
+
+def _by_source(measured: dict) -> list[dict]:
+    rows = []
+    for attention in ATTENTIONS:
+        for number, layer in enumerate(measured[attention], 1):
+            for role, side in product(ROLES, SIDES):
+                exchanged = {"role": role, "side": side, "moved": layer[role][side]}
+                rows.append({"attention": attention, "layer": number} | exchanged)
+    return rows
+
+
+def _with_learned(networks: Table, by: Columns, quantities: Iterable[str]) -> Table:
+    """Return estimates by state, and of what training changes in the same network."""
+    names = list(quantities)
+    trained, untrained = (networks.query("state == @state", state=state) for state in STATES)
+    learned = differences(trained, untrained, names, on=[*by, "seed"]).assign({}, state="learned")
+    estimates = joined([summarise(table, [*by, "state"], names) for table in (networks, learned)])
+    state = {"state": Column("before or after training, or what it changes", categories=CHANGES)}
+    return replace(estimates, columns={**estimates.columns, **state})
+
+
+def _differs(networks: Table) -> Table:
+    translation, summary = (networks.query("task == @task", task=task) for task in TASKS)
+    apart = differences(translation, summary, PATTERN, on=["kind", "seed", "state"])
+    return summarise(apart, ["kind", "state"], PATTERN)
+
+
+def _first_of_task(references: Table) -> Table:
+    """Return the references of the first network of each task: they are those of its sentences."""
+    first = references.frame.drop_duplicates(["task", "reference"])
+    return references.with_rows(first).select("task", *REFERENCE, *PATTERN)
+
+
+def agreement_by_kind(pairs: Table, kinds: Iterable[str], *, seeds: int) -> Table:
+    """Return how much two networks agree within each task and between tasks, and what the task does to it.
+
+    Args:
+        pairs: with a row for each pair of networks and view; the second network has the next seed.
+        kinds: of network.
+        seeds: number of networks of each kind and task; after the last seed comes the first.
+
+    Returns:
+        A row for each kind, view and :data:`AGREEMENTS`, with an interval by the jackknife over networks.
+    """
+    rows = []
+    for kind, compared in product(kinds, AGREEMENT["view"].categories):
+        of_view = pairs.frame[(pairs.frame["kind"] == kind) & (pairs.frame["view"] == compared)]
+        by_seed = of_view.pivot(index="seed", columns=["first", "second", "state"], values="value")
+        by_seed = by_seed.reindex(columns=list(COMPARED.values())).set_axis(list(COMPARED), axis=1)
+        by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
+        by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
+        for quantity in AGREEMENTS:
+            of_pairs = {
+                (seed, (seed + 1) % seeds): value for seed, value in by_seed[quantity].dropna().items()
+            }
+            estimate = bounded(over_pairs(of_pairs), -1.0, 1.0)
+            rows.append({"kind": kind, "view": compared, "quantity": quantity} | estimate)
+    quantity = Column("agreement, or what is made of it", categories=AGREEMENTS)
+    columns = {"kind": GROUP["kind"], "view": AGREEMENT["view"], "quantity": quantity} | INTERVAL
+    columns["n"] = Column("networks", low=0)
+    return Table.of(rows, columns, "an estimate over pairs of networks")
+
+
+def _means(table: Table, by: list[str], quantities: Iterable[str]) -> Table:
+    """Return means over the rows of a group where a number is defined."""
+    names = list(quantities)
+    numbers = table.frame.astype(dict.fromkeys(names, float))
+    rows = []
+    for group, of_group in numbers.groupby(by, sort=False):
+        means = of_group[names].mean()  # the groups' own mean adds in another order, which moves last digits
+        rows.append(dict(zip(by, group, strict=True)) | means.to_dict())
+    columns = {name: table.columns[name] for name in (*by, *names)}
+    return Table.of(rows, columns, table.row)
+
+
+def _by_layer(heads: Table) -> Table:
+    """Return the reciprocity of each layer, in the mean over its heads."""
+    layer = [*GROUP, *STATE, *ATTENTION, "layer"]
+    estimates = summarise(_means(heads, [*layer, "seed"], LEVELS), layer, LEVELS)
+    return estimates.select(*layer, "quantity", *INTERVAL).rename(quantity="level")
+
+
+def _of_networks(heads: Table) -> Table:
+    """Return reciprocities of a whole network, in the mean over all its heads."""
+    return _means(heads, [*GROUP, *STATE, *ATTENTION, "seed"], LEVELS)
+
+
+def _symmetry(heads: Table) -> Table:
+    return _with_learned(_of_networks(heads), GROUP | ATTENTION, LEVELS)
+
+
+def _self_over_cross(heads: Table) -> Table:
+    """Return reciprocities of self-attention minus those of cross-attention in the same trained network."""
+    trained = _of_networks(heads).query("state == 'trained'")
+    within, across = (
+        trained.query("attention == @attention", attention=attention)
+        for attention in ("encoder_self", "cross")
+    )
+    return summarise(differences(within, across, OF_BOTH, on=[*GROUP, "seed"]), list(GROUP), OF_BOTH)
+
+
+def _class_estimates(classes: Table) -> Table:
+    pair = [*GROUP, *STATE, *ATTENTION, "asking", "answering"]
+    return summarise(classes, pair, ["over_even"]).select(*pair, *INTERVAL)
+
+
+def _means_of_layers(sources: Table) -> Table:
+    return _means(sources, [*GROUP, "seed", *ATTENTION, "role", "side"], ["moved"])
+
+
+def _source_estimates(sources: Table, by: list[str]) -> Table:
+    return summarise(sources, [*GROUP, *by], ["moved"]).select(*GROUP, *by, *INTERVAL)

@@ -113,6 +113,21 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "with_png"),
+    [
+        pytest.param({}, ["first"], id="the book's"),
+        pytest.param({"seeds": 2}, ["first", "second"], id="a run of one's own"),
+    ],
+)
+def test_a_page_has_a_png_of_its_first_figure_and_a_run_of_its_own_of_each(tmp_path, parameters, with_png):
+    page = Page("attend/x", QUICK, None, tmp_path, parameters=parameters)
+    for name in ("first", "second"):
+        page.show(Figure(figsize=(1, 1)), name, **GIVEN["texts"])
+    assert sorted(path.stem for path in tmp_path.glob("*.png")) == with_png
+    assert sorted(path.stem for path in tmp_path.glob("*.svg")) == ["first", "second"]
+
+
 @pytest.mark.parametrize(("text_of", "alt", "caption", "notes"), GIVEN["told"])
 def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, text_of, alt, caption, notes):
     display = Mock()

@@ -113,6 +113,21 @@ def test_a_figure_rests_on_what_its_cells_import_and_what_that_imports(project):
     assert "companion/book/site.py" not in files
 
 
+def test_a_figure_that_asks_what_is_presupposed_rests_on_the_claims(project):
+    files = cells_import(project, "from companion.claims.presupposed import holds")
+    assert "claims/aitken2021.yaml" in files
+
+
+def test_a_figure_that_asks_it_in_shared_code_rests_on_the_claims(project):
+    files = cells_import(project, "from notebooks.shared.translators import has_learned")
+    assert "claims/aitken2021.yaml" in files
+
+
+def test_a_figure_that_does_not_ask_rests_on_no_claims(project):
+    files = cells_import(project, "from companion.book import markup")
+    assert not any(name.startswith("claims/") for name in files)
+
+
 def test_a_cell_that_is_not_python_is_passed_over(project):
     assert "companion/book/markup.py" not in cells_import(
         project, "from companion.book import markup\n%matplotlib x"

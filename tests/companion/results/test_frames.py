@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table, frame, keyed, view
+from companion.results.frames import Table, frame, joined, keyed, view
+from companion.results.result import Result
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import Measurement, measure
 from companion.runs.suite import spec_of
@@ -86,10 +87,41 @@ def test_a_branch_of_which_nothing_is_known_is_empty():
     assert view({"scan.rates": {}}, {"scan.loss": 1.0}) == {"scan": {"rates": {}, "loss": 1.0}}
 
 
+def test_joined_tables_have_the_categories_of_all():
+    first, second = (
+        Table(pd.DataFrame({"kind": [kind]}), {"kind": Column("kind", categories={kind: "a kind"})}, "a row")
+        for kind in ("AO", "AED")
+    )
+    both = joined([first, second])
+    assert both.frame["kind"].tolist() == list(both.columns["kind"].categories) == ["AO", "AED"]
+
+
 def test_a_renamed_column_keeps_what_is_declared_of_it():
     table = frame(asked(measure_quality), Given(lambda *_: {"accuracy": 0.5})).rename(accuracy="right")
     assert table.columns["right"] is QUALITY["accuracy"]
     assert table.frame["right"].tolist() == [0.5, 0.5]
+
+
+def test_a_table_without_rows_is_a_file_with_its_columns(tmp_path):
+    table = Table.of([], {"task": Column("task"), "reason": Column("reason")}, "a task")
+    result = Result(
+        "figure", "tiny", {}, {}, {"absent": table.records()}, {}, schemas={"absent": table.schema()}
+    )
+    result.save(tmp_path)
+    assert (tmp_path / "figure.absent.csv").read_text(encoding="utf-8") == "task,reason\n"
+
+
+def test_whole_numbers_stay_whole_beside_what_is_missing():
+    table = Table.of([{"steps": 40}, {"steps": None}], {"steps": Column("updates")}, "a network")
+    steps = [row["steps"] for row in table.whole_numbers("steps").records()]
+    assert steps == [40, None]
+    assert isinstance(steps[0], int)
+
+
+def test_a_column_gives_its_name_to_a_renamed_one():
+    columns = {"effect": Column("what a fault does"), "quantity": Column("what is estimated")}
+    table = Table(pd.DataFrame({"effect": ["words"]}), columns, "a row").rename(effect="quantity")
+    assert dict(table.columns) == {"quantity": columns["effect"]}
 
 
 def test_a_measurement_may_be_several_records():

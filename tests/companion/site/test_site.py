@@ -224,7 +224,7 @@ def test_every_figure_that_a_page_offers_is_shown_on_it(html, pages):
         text = (html / path).read_text(encoding="utf-8")
         offered = re.findall(r'href="[^"]*/([^"/]+)\.svg" download', text)
         shown = re.findall(r'<figure class="align-default" id="([^"]+)"', text)
-        if "how-to-rerun-this-page" in text:
+        if "how to rerun this page" in text:
             assert len(offered) == len(shown), (path, offered, shown)
 
 

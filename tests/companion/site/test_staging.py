@@ -13,8 +13,8 @@ import nbformat
 import pytest
 from sphinx_external_toc.parsing import parse_toc_data
 
-from attnlib.errors import BadInput
-from companion.book.site import stage, table_of_contents
+from attnlib.errors import BadInput, UnknownName
+from companion.book.site import here_lines, moved_pages, stage, table_of_contents, write_moved
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
 from tests.companion.data.data_builders import put
@@ -160,6 +160,94 @@ def test_what_has_no_place_or_leads_nowhere_is_refused(root, name, text, message
     (root / "book" / "_toc.yml").unlink()
     with pytest.raises(BadInput, match="no table of contents"):
         run(root)
+
+
+# -- where in the book a page is, and where one that has moved is now ---------------------------------------
+
+RISE = "---\npart: II\norder: 20\n---\n\n# How it rises\n\n"
+
+
+@pytest.mark.parametrize(
+    ("prose", "length"),
+    [
+        pytest.param("word " * 590, "3 minutes", id="open text"),
+        pytest.param(f"word\n\n```{{code-cell}} python3\n{'word ' * 590}\n```\n", "1 minute", id="code"),
+        pytest.param(f"word\n\n:::{{dropdown}} More\n{'word ' * 590}\n:::\n", "1 minute", id="fold"),
+    ],
+)
+def test_a_chapter_says_its_part_and_how_long_it_takes_to_read(root, prose, length):
+    (root / "notebooks" / "attend" / "rise.md").write_text(RISE + prose)
+    line = here_lines(table_of_contents(root), root)["attend/rise"]
+    assert line == f"\n\n{{.place}}\nPart One, 0 of 0 · {length} to read"
+
+
+def test_an_audit_page_and_its_chapter_lead_to_each_other(root):
+    text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
+    (root / "notebooks" / "attend" / "rise.md").write_text(text)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
+    lines = here_lines(table_of_contents(root), root)
+    assert lines["attend/rise"].endswith("An audit of [](/attend/fall) · 1 minute to read")
+    assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
+
+
+def test_a_chapter_shows_the_figure_of_another_page(root):
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE + "<!-- book:figure attend/rise -->\n")
+    drawing = nbformat.v4.new_markdown_cell("# How it rises\n\n<!-- book:figure attend/rise -->")
+    write_notebook(root / "executed" / "attend" / "fall.ipynb", drawing)
+    run(root)
+    shown = "".join(json.loads(page(root, "attend/fall.ipynb"))["cells"][0]["source"])
+    assert (
+        "/_files/figures/attend/rise/rise.svg\n:alt: A line that rises.\n:target: ../attend/rise.html"
+        in shown
+    )
+
+
+def test_a_page_shows_a_figure_of_another_one_by_its_name(root):
+    rise = root / "executed" / "attend" / "rise.ipynb"
+    write_notebook(rise, code(image(**SAID), image(**FALLS)))
+    (root / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise fall -->\n")
+    run(root)
+    assert "/_files/figures/attend/rise/fall.svg\n:alt: A line that falls." in page(root, "index.md")
+
+
+def test_a_figure_that_no_page_has_is_refused_by_its_name(root):
+    (root / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise stay -->\n")
+    with pytest.raises(UnknownName, match="stay"):
+        run(root)
+
+
+def test_an_old_address_leads_on(root):
+    (root / "book" / "_moved.yml").write_text("old/rise: attend/rise\n")
+    write_moved(root, root / "site")
+    text = (root / "site" / "old" / "rise.html").read_text()
+    assert '<meta http-equiv="refresh" content="0; url=../attend/rise.html">' in text
+    assert '<link rel="canonical" href="../attend/rise.html">' in text
+    assert '<a href="../attend/rise.html">' in text
+
+
+@pytest.mark.parametrize("line", ["attend/rise: index", "old/rise: attend/fall"])
+def test_a_move_from_a_page_or_to_none_is_refused(root, line):
+    (root / "book" / "_moved.yml").write_text(f"{line}\n")
+    with pytest.raises(BadInput, match="page of the book"):
+        moved_pages(root, parse_toc_data(table_of_contents(root)))
+
+
+def test_every_address_that_the_book_ever_had_is_a_page_or_leads_to_one():
+    ever = Path(__file__).with_name("addresses.txt").read_text(encoding="utf-8").split()
+    pages = list(parse_toc_data(table_of_contents(ROOT)))
+    assert set(ever) - {*pages, *moved_pages(ROOT, pages)} == set()
+    assert set(pages) - set(ever) == set(), "a new page joins tests/companion/site/addresses.txt"
+
+
+def test_every_audit_page_names_a_chapter_of_another_part():
+    toc = table_of_contents(ROOT)
+    lines = here_lines(toc, ROOT)
+    chapters = {page for page, line in lines.items() if "audited in" in line}
+    for part in toc["parts"]:
+        for entry in part["chapters"]:
+            line = lines.get(entry["file"], "")
+            if part["caption"] == "V. Audit" and line:
+                assert re.search(r"\(/([\w/]+)\)", line)[1] in chapters, entry
 
 
 # -- where buttons lead once the repository has an address, and what launching runs --------------------------

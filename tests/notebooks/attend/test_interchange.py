@@ -2,10 +2,12 @@
 
 import pytest
 
+from companion.results.frames import Table
 from companion.runs.store import load_task
 from notebooks.attend.interchange import experiment
 from notebooks.attend.interchange.experiment import OTHER_OPENING, measure_transplant, twins_of
 from notebooks.shared import suite
+from notebooks.shared.suite import SUITE
 
 OPTIONS = {"n_train": 600, "n_held_out": 60}
 SPEC = suite.each_planned(
@@ -53,7 +55,52 @@ def test_a_sentence_that_is_its_own_twin_moves_no_attention(store, monkeypatch):
         assert found[transplant]["variation"] == pytest.approx(0, abs=1e-5)
 
 
-def test_keys_that_turn_attention_oftener_than_queries_have_a_positive_difference():
-    shares = {"own": 0.5, "other": 0.1, "variation": 0.2}
-    found = dict.fromkeys(experiment.TRANSPLANTS, shares) | {"keys": shares | {"other": 0.4}}
-    assert experiment.of_transplant(found)["keys_minus_query"] == pytest.approx(0.3)
+def test_keys_that_turn_attention_oftener_than_queries_lead():
+    """In 4 words of 10 instead of 1."""
+    turned = {"none": 0.0, "keys": 0.4, "query": 0.1, "both": 0.9}
+    rows = [
+        {"task": "reordering_100", "seed": 0, "transplant": transplant, "other": share}
+        for transplant, share in turned.items()
+    ]
+    columns = SUITE | experiment.TRANSPLANT | experiment.TRANSPLANTED
+    lead = experiment.lead_of_keys(Table.of(rows, columns, "a transplant in a network"))
+    assert lead.frame["other"].tolist() == pytest.approx([0.3])
+
+
+def exchange(task, part, moves, **others):
+    """One part of a network that has learned its task, whose share and cost are what its exchange moves."""
+    network = {"task": task, "architecture": "AED", "cell": "gru", "seed": 0, "kind": "AED", "learned": True}
+    return network | {"part": part, "moves": moves, "share": moves, "split": moves, "costs": moves} | others
+
+
+def followed(*exchanges):
+    columns = SUITE | experiment.PART | experiment.LEARNED | experiment.OF_PART
+    table = experiment.follows(Table.of(exchanges, columns, "a part of a network's states"))
+    return {(row["exchanges"], row["quantity"]): row for row in table.records()}
+
+
+TASKS = ("one_to_one", "scan", "reversal", "permutation")
+
+
+def test_each_part_is_correlated_by_itself():
+    """Of two parts that move attention more on some tasks, one has the smaller share where it does."""
+    temporal = [exchange(task, "temporal", place / 10) for place, task in enumerate(TASKS)]
+    contrary = [exchange(task, "input", place / 10, share=-place) for place, task in enumerate(TASKS)]
+    found = followed(*temporal, *contrary)
+    assert (found["temporal", "share"]["value"], found["input", "share"]["value"]) == (1, -1)
+
+
+def test_exchanges_that_move_little_are_left_out_of_large_ones():
+    exchanges = [exchange(task, "temporal", 0.2 * place) for place, task in enumerate(TASKS)]  # 0 to 0.6
+    found = followed(*exchanges)
+    assert (found["all", "costs"]["n"], found["large", "costs"]["n"]) == (4, 2)
+
+
+def test_the_exchange_of_whole_states_is_not_correlated():
+    exchanges = [exchange(task, part, 0.5) for task in TASKS for part in ("temporal", experiment.WHOLE)]
+    assert followed(*exchanges)["all", "costs"]["n"] == len(TASKS)
+
+
+def test_networks_that_have_not_learned_are_not_correlated():
+    exchanges = [exchange(task, "temporal", 0.5, learned=task != "scan") for task in TASKS]
+    assert followed(*exchanges)["all", "costs"]["n"] == len(TASKS) - 1

@@ -84,15 +84,15 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
         rows = experiment.patched_rows(trained.model, runs)
-        for name, batch in zip(("", "ESW"), batches, strict=True):
+        for name, batch in zip((experiment.UNPATCHED, "ESW"), batches, strict=True):
             whole = trained.model(batch).attention[:, : runs.rows.shape[1]]
             torch.testing.assert_close(rows[name][runs.rows], whole[runs.rows], atol=1e-5, rtol=1e-4)
     if trained.spec.architecture == "AO":  # no start to take, and no other word's state to change
-        assert torch.equal(rows["S"], rows[""])
-        assert torch.equal(rows["e_context"], rows[""])
+        assert torch.equal(rows["S"], rows[experiment.UNPATCHED])
+        assert torch.equal(rows["e_context"], rows[experiment.UNPATCHED])
         assert torch.equal(rows["ES"], rows["e_word"])
     else:
-        assert not torch.allclose(rows["S"], rows[""])
+        assert not torch.allclose(rows["S"], rows[experiment.UNPATCHED])
 
 
 def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):

@@ -7,7 +7,7 @@ import torch
 
 from attnlib.decomposition import STATE_PARTS, Parts
 from attnlib.models.vocabulary import BOS, PAD
-from notebooks.attend.regularisation.experiment import by_level, measure_residual_contents
+from notebooks.attend.regularisation.experiment import measure_residual_contents
 from notebooks.attend.robustness import experiment
 from notebooks.shared import measure, suite, translators
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
@@ -122,12 +122,3 @@ def test_every_word_written_is_the_likeliest_after_those_before(kind):
     logits = model(free).logits.detach()
     logits[..., [PAD, BOS]] = -torch.inf
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
-
-
-def test_without_decay_outcomes_are_of_all_networks_that_the_plan_has():
-    columns = {"task": "scan", "architecture": "AED", "weight_decay": 0.0}
-    along = [(columns | {"seed": seed}, {"share": 0.5, "memory": 0.25}) for seed in range(2)]
-    plain = [(columns | {"seed": seed}, {"share": 0.125 * seed}) for seed in range(5)]
-    level = by_level(along, plain)["scan"]["AED"]["0"]
-    assert (level["share"]["n"], level["share"]["value"]) == (5, 0.25)
-    assert (level["memory"]["n"], level["memory"]["value"]) == (2, 0.25)

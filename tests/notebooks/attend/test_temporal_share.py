@@ -1,21 +1,76 @@
 """Correlations over families of tasks and along the dial, from points by hand."""
 
-from notebooks.attend.temporal_share.experiment import _of_families
-from notebooks.shared.measure import ACROSS_SAMPLES
+import pytest
+
+from companion.results.frames import Table
+from notebooks.attend.temporal_share import experiment
+from notebooks.attend.temporal_share.experiment import LEARNED, POINT, SUITE
 from notebooks.shared.suite import DIAL
 
 
-def point(task, typicality, share, kind="AED"):
-    names = (*ACROSS_SAMPLES, "residual_share")
-    return {"task": task, "kind": kind, "typicality": typicality} | dict.fromkeys(names, share)
+def point(task, typicality, share, **others):
+    """A network that has learned its task, with one number for all its shares but `others`."""
+    numbers = dict.fromkeys((*experiment.QUANTITIES, "residual_share"), share)
+    network = {"task": task, "architecture": "AED", "cell": "gru", "seed": 0, "kind": "AED", "learned": True}
+    return network | {"typicality": typicality} | numbers | others
+
+
+def networks(*points):
+    return Table.of(points, SUITE | LEARNED | POINT, "a trained network")
+
+
+def estimate(table, quantity, **group):
+    """The only row of a table for a group of networks and a quantity."""
+    wanted = group | {"quantity": quantity}
+    (row,) = (row for row in table.records() if wanted.items() <= row.items())
+    return row
+
+
+def of_two_families(scan=5):
+    """Shares that rise along the dial, and fall over networks of one other task."""
+    rising = [point(task, mark / 10, mark / 10) for mark, task in enumerate(DIAL)]
+    falling = [point("scan", 0.8 + seed / 100, 0.2 - seed / 100, seed=seed) for seed in range(scan)]
+    return networks(*rising, *falling)
 
 
 def test_marks_of_one_dial_are_one_family_and_widen_the_interval():
-    """Five marks of a dial and one other task: as families, two draws in four are of one family alone."""
-    rows = [point(task, at / 10, at / 10) for at, task in enumerate(DIAL)]
-    rows += [point("scan", 0.8 + at / 100, 0.2 - at / 100) for at in range(5)]
-    found = _of_families(rows)
-    assert (found["networks"], found["families"]) == (len(DIAL) + 5, 2)
-    interval = found["spearman"]["temporal_share"]
-    assert interval["low"] < -0.9 < 0.9 < interval["high"]
-    assert _of_families(rows[:-1])["networks"] == len(DIAL) + 4
+    """Of two families, two draws in four are of one family alone."""
+    found = estimate(
+        experiment.over_families(of_two_families()), "temporal_share", among="learned", kind="all"
+    )
+    assert found["low"] < -0.9 < 0.9 < found["high"]
+
+
+def test_networks_and_families_are_counted():
+    (all_kinds, *_) = experiment.counts(of_two_families(scan=4)).records()
+    assert (all_kinds["networks"], all_kinds["families"]) == (len(DIAL) + 4, 2)
+
+
+SHARE_THAT_COMES_BACK = (
+    0.016,
+    0.002,
+    0.004,
+    0.009,
+    0.018,
+)  # along the dial, as the input share of recurrent networks
+
+
+def along(shares):
+    marks = zip(DIAL, shares, strict=False)
+    return networks(*(point(task, 0.5, 0.1, input_share=share) for task, share in marks))
+
+
+def test_ranks_of_a_share_that_falls_and_comes_back_rise_along_the_dial():
+    found = estimate(experiment.along_dial(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
+    assert found["value"] == pytest.approx(0.4)
+
+
+def test_ends_of_the_dial_differ_by_their_means():
+    found = estimate(experiment.dial_ends(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
+    assert found["value"] == pytest.approx(0.002)
+
+
+def test_two_marks_of_the_dial_tell_nothing():
+    two = networks(point(DIAL[0], 0.5, 0.1), point(DIAL[1], 0.5, 0.2), point("scan", 0.5, 0.3))
+    assert not experiment.along_dial(two).records()
+    assert not experiment.dial_ends(two).records()

@@ -78,7 +78,7 @@ def test_what_longer_training_gains_is_compared_seed_by_seed(queue):
         return swap if asked is experiment.measure_swap else memory | {"accuracy": [right] * LENGTH + [1.0]}
 
     config = experiment.Config(length=(LENGTH,), words=WORDS, seeds=2, steps=128)
-    values, _ = experiment.compute(config, Given(answer))
+    values = experiment.values(config, experiment.compute(config, Given(answer)))
     assert values["VED"]["longest"]["gained"] == {"value": 0.25, "low": 0.25, "high": 0.25, "n": 2}
     assert "gained" not in values["AED"]["longest"]
 

@@ -5,10 +5,12 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from attnlib.errors import CorruptFile, DataUnavailable
+from companion.results.frames import Table
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.beyond.others_model import published
 from notebooks.beyond.others_vector import experiment, published_speller
@@ -120,9 +122,11 @@ def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
     assert max(found["common"]) < 0.1
 
 
-def test_short_words_less_long_ones():
-    lengths, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
+def test_short_words_are_right_more_often_than_long_ones():
+    """All of 100 short words, and half of 100 long ones; words between do not count."""
+    letters, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
     right[250:] = 1
-    found = experiment._short_less_long(lengths, right)
+    words = pd.DataFrame({"letters": letters, "right": right})
+    (found,) = experiment.short_minus_long(Table(words, experiment.WORD, "a word")).records()
     assert found["value"] == 0.5
     assert 0.35 < found["low"] < found["high"] < 0.65

@@ -5,7 +5,6 @@ import re
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -13,7 +12,9 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import JudgedSums
 from attnlib.decomposition.components import Components
+from companion.results.frames import Table
 from companion.results.result import Result
+from companion.results.run import computed
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
@@ -26,10 +27,19 @@ KINDS = ("cross", "encoder_self", "decoder_self")
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
 
-def head(task, seed, **numbers):
-    """A row of cross-attention with zeros but for these."""
+def head(task, seed=0, **numbers):
+    """A head of cross-attention with zeros but for these."""
     kind = {"positions": "sinusoidal", "kind": "cross", "state": "trained", "varies": 1, "learned": 1}
     return {"task": task, "seed": seed} | kind | dict.fromkeys(experiment.AGAINST, 0.0) | numbers
+
+
+def heads(*rows):
+    return Table.of(rows, experiment.HEAD, "a head")
+
+
+def value_of(table, **names):
+    (row,) = (row for row in table.records() if names.items() <= row.items())
+    return row
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -71,7 +81,7 @@ def test_variance_of_states_by_hand():
 def test_the_first_layer_holds_what_it_must(store):
     """As the page says: nothing left before the norm; without added positions nothing after it either."""
     config = tiny("transformer_heads")
-    states = experiment.compute(config, store)[0]["states"]["one_to_one"]
+    states = experiment.values(config, experiment.compute(config, store))["states"]["one_to_one"]
     for positions in config.positions:
         sites = "encoder.embedded", "encoder.0.self"
         before, after = (states[positions][site]["trained"] for site in sites)
@@ -80,31 +90,132 @@ def test_the_first_layer_holds_what_it_must(store):
         assert (after["residual"]["value"] == 0, after["temporal_unique"]["value"] == 0) == (bare, bare)
 
 
-def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
+@pytest.fixture(scope="module")
+def two_tasks():
+    """Heads of three networks a task, temporal as they are typical, and one of each without shares."""
     draw = np.random.default_rng(3)
-    rows, left_out = [], []
+    rows = []
     for task, seed in product(("one_to_one", "reordering"), range(3)):
         for typical, share in draw.random((4, 2)):
             shares = {"temporal_share": typical**3, "input_share": share}
             rows.append(head(task, seed, typicality=typical, **shares))
-        left_out.append(head(task, seed, typicality=0.99, temporal_share=None, varies=0))
-    found = experiment.correlations(pd.DataFrame([*rows, *left_out]))
-    own = found["temporal"]
+        rows.append(head(task, seed, typicality=0.99, temporal_share=None, varies=0))
+    return heads(*rows)
+
+
+def test_a_correlation_is_over_heads(two_tasks):
+    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
-    assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
-    plain = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
-    assert found["input"]["value"] == pytest.approx(plain)
-    assert found["residual"]["value"] is None  # constant
-    assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
-def test_correlation_resamples_tasks_and_not_what_codes_their_positions(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(experiment, "bootstrapped", lambda groups, *_: drawn.append(groups) or {})
-    kinds = product(("one_to_one", "scan"), ("sinusoidal", "rotary"), range(2))
-    rows = [head(task, seed, positions=positions, typicality=0.5) for task, positions, seed in kinds]
-    experiment.correlations(pd.DataFrame(rows))
-    assert {task: len(networks) for task, networks in drawn[0].items()} == {"one_to_one": 4, "scan": 4}
+def test_heads_whose_scores_hardly_vary_are_left_out_and_counted(two_tasks):
+    for number in ("temporal_share", "temporal_rebuilds"):  # one that they lack, and one that they have
+        own = value_of(experiment.correlations_with_typicality(two_tasks), quantity=number)
+        assert (own["heads"], own["left_out"]) == (24, 6)
+
+
+def test_networks_are_what_is_drawn_anew(two_tasks):
+    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
+    assert own["n"] == 6
+
+
+def test_the_correlation_of_heads_is_that_of_all_of_them_together(two_tasks):
+    varying = two_tasks.frame.query("varies == 1")
+    plain = spearman(varying["typicality"].to_numpy(), varying["input_share"].to_numpy())
+    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="input_share")
+    assert own["value"] == pytest.approx(plain)
+
+
+def test_a_constant_has_no_correlation(two_tasks):
+    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="residual_share")
+    assert own["value"] is None
+
+
+def test_tasks_are_drawn_whatever_codes_positions():
+    """Shares rise with typicality in one task and fall in the other: every second draw has one alone."""
+    rows = []
+    networks = product(("sinusoidal", "rotary"), range(2))
+    for place, (positions, seed) in enumerate(networks):
+        known = {"positions": positions, "seed": seed}
+        rows.append(head("one_to_one", typicality=place, temporal_share=place, **known))
+        rows.append(head("scan", typicality=place, temporal_share=-place, **known))
+    own = value_of(experiment.correlations_with_typicality(heads(*rows)), quantity="temporal_share")
+    assert (own["low"], own["high"]) == pytest.approx((-1, 1))
+
+
+# Temporal shares by seed, on one-to-one and on reordering: 0.9 and 0.4 with sinusoidal positions, 0.6 and 0.5
+# with rotary ones; then 0.8 and 0.7, 0.7 and 0.3. The smallest difference is rotary's 0.1, then sinusoidal's.
+SINUSOIDAL = (
+    head("one_to_one", 0, temporal_share=0.9),
+    head("reordering", 0, temporal_share=0.4),
+    head("one_to_one", 1, temporal_share=0.8),
+    head("reordering", 1, temporal_share=0.7),
+)
+ROTARY = (
+    head("one_to_one", 0, positions="rotary", temporal_share=0.6),
+    head("reordering", 0, positions="rotary", temporal_share=0.5),
+    head("one_to_one", 1, positions="rotary", temporal_share=0.7),
+)
+LAST = head("reordering", 1, positions="rotary", temporal_share=0.3)
+IN_ORDER = [head("in_order", seed, positions="rotary", temporal_share=0.9) for seed in (0, 1)]
+
+
+def differ(*rows, difference="one_to_one_less_reordering", positions):
+    table = experiment.temporal_differences(heads(*rows))
+    return value_of(table, difference=difference, positions=positions)
+
+
+@pytest.mark.parametrize(
+    ("difference", "positions", "expected"),
+    [
+        pytest.param("one_to_one_less_reordering", "rotary", 0.25, id="between tasks"),
+        pytest.param("one_to_one_less_reordering", "smallest", 0.1, id="the smallest seed by seed"),
+        pytest.param("sinusoidal_less", "rotary", 0.2, id="between kinds of positions"),
+        pytest.param("anchored_less_free", "rotary", 0.25, id="with an opening word"),
+    ],
+)
+def test_temporal_shares_are_subtracted_seed_by_seed(difference, positions, expected):
+    rows = (*SINUSOIDAL, *ROTARY, LAST, *IN_ORDER)
+    found = differ(*rows, difference=difference, positions=positions)
+    assert found["value"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [pytest.param((), id="is not there"), pytest.param((LAST | {"learned": 0},), id="has not learned")],
+)
+def test_a_seed_of_which_one_network_counts_not_has_no_smallest_difference(last):
+    assert differ(*SINUSOIDAL, *ROTARY, *last, positions="smallest")["n"] == 1
+
+
+def test_networks_that_have_not_learned_are_not_compared():
+    rows = [row | {"learned": 0} for row in (SINUSOIDAL[0], ROTARY[0])]
+    assert not experiment.temporal_differences(heads(*rows)).records()
+
+
+def test_the_last_layer_minus_the_first_is_over_heads_networks_and_seeds():
+    """The mean of (0.6 − 0.2 + 0)/2 and 0.4; the layer between and other heads do not count."""
+
+    def of(task, layer, share, **others):
+        return head(task, positions="rotary", layer=layer, residual_share=share) | others
+
+    found = experiment.last_minus_first_layer(
+        heads(
+            of("one_to_one", 1, 0.1),
+            of("one_to_one", 1, 0.3),
+            of("one_to_one", 2, 9),
+            of("one_to_one", 3, 0.6),
+            of("reordering", 1, 0.5),
+            of("reordering", 3, 0.5),
+            of("one_to_one", 1, 0, seed=1),
+            of("one_to_one", 3, 0.4, seed=1),
+            of("one_to_one", 3, None, seed=1),
+            of("one_to_one", 3, 5, state="untrained"),
+            of("one_to_one", 3, 5, kind="encoder_self"),
+        )
+    )
+    (row,) = found.records()
+    assert (row["value"], row["n"]) == (pytest.approx(0.3), 2)
 
 
 def test_of_a_source_with_one_position_the_lexical_probe_is_the_networks_own_probability():
@@ -123,16 +234,25 @@ def test_positions_of_a_source_have_different_lexical_probes():
 
 
 def test_the_report_says_how_well_the_model_predicts_and_agrees_with_the_probe(store):
-    values, tables = your_own_model.compute(tiny("your_own_model"), store)
-    assert values["learned"]["sentences"] > 0
-    cross = [row for row in tables["heads"] if row["kind"] == "cross"]
+    outcome = computed(your_own_model, tiny("your_own_model"), store)
+    assert outcome.values["learned"]["sentences"] > 0
+    cross = [row for row in outcome.tables["heads"] if row["kind"] == "cross"]
     assert all(0 <= row["agreement_with_probe"] <= 1 for row in cross)
+
+
+def test_every_column_of_a_measured_report_is_declared(store):
+    config = tiny("your_own_model")
+    (measurement,) = your_own_model.measurements(config)
+    measured, tables = measurement.answer(store), your_own_model.compute(config, store)
+    for name in your_own_model.ROWS:
+        assert set(measured[name][0]) == set(tables[name].frame)
 
 
 def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     config = tiny("your_own_model")
-    values, tables = your_own_model.compute(config, store)
-    frame = framed_report(Result("your_own_model", "quick", vars(config), values, tables, data={}))
+    outcome = computed(your_own_model, config, store)
+    numbers = {"values": outcome.values, "tables": outcome.tables}
+    frame = framed_report(Result("your_own_model", "quick", vars(config), data={}, **numbers))
     assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)
     page = html.unescape(frame.partition('srcdoc="')[2])
     assert page.count("<h2") >= 5

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from torch.nn.functional import one_hot
 
 from attnlib.probes.agreement import agreement, halves
+from companion.results.frames import Table
+from companion.runs.columns import INTERVAL
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
-from notebooks.learn.agreement.experiment import Config, contextualise, over_pairs, row, rows
+from notebooks.learn.agreement.experiment import Config, contextualise, over_pairs, rows
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
-from tests.notebooks.figure_builders import Given, recording_of
+from tests.notebooks.figure_builders import Given, computed, recording_of
 from tests.tables import beside
 
 # Recordings of classifiers whose every agreement can be worked by hand.
@@ -165,7 +167,7 @@ def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_b
 
 def test_a_set_that_is_not_at_hand_says_so(monkeypatch):
     monkeypatch.setattr(experiment.labelled_sets, "available", lambda name: name != "sst")
-    values, _ = experiment.compute(Config(), Given(lambda *_, **__: None))
+    values = computed(Config(), Given(lambda *_, **__: None)).values
     assert values["sst"] == {"cannot_be_run": "data: sst is not available here"}
 
 
@@ -190,9 +192,15 @@ def table():
     return runs, measures.gathered(runs.measurements(), Given(answer))
 
 
+def accuracy_of(runs, answers):
+    tables = experiment.tables_of([experiment.Asked("texts", runs, answers)])
+    tables["absent"] = Table.of([], experiment.DATA | experiment.ABSENT, "a set")
+    return experiment.values(Config(), tables)["texts"]["validation"]["accuracy"]
+
+
 @pytest.fixture
 def accuracy(table):
-    return row(*table)["validation"]["accuracy"]
+    return accuracy_of(*table)
 
 
 def at(found, *names):
@@ -225,27 +233,39 @@ def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table,
     column = accuracy["delta_beta_uf"]
     own = {name: [-100.0, column[f"{name}_optimistic"]["value"], -100.0] for name in ("agreement", "kendall")}
     asked = {pair: dict.fromkeys(measures.SALIENCY_VARIANTS, own) for pair in runs.pairs("delta_beta_uf")}
-    found = experiment.saliency_by_variant(asked, experiment.compared(runs, answers))["log_probability"]
+    of_set = experiment.Asked("texts", runs, answers, gradients=asked)
+    read = {(row["variant"], row["measure"]): row for row in experiment.saliency_of(of_set)}
+    xi = {(row["measure"], row["quality"]): row for row in experiment.saliency_xi_of(of_set)}
     for name, (_, largest, _) in own.items():
-        assert at(found, name) == (largest,)
-        assert at(found[f"{name}_xi"], "accuracy") == at(column, f"{name}_xi_optimistic")
-        assert found[f"{name}_xi"]["bleu"]["n"] == 0  # texts have none
+        assert read["log_probability", name]["value"] == largest
+        assert (xi[name, "accuracy"]["value"],) == at(column, f"{name}_xi_optimistic")
+        assert xi[name, "bleu"]["n"] == 0  # texts have none
 
 
-def test_the_set_with_the_least_accurate_networks_is_named_beside_the_weakest_columns(accuracy):
-    worse = accuracy | {"final": {"value": 40.0, "low": 30.0, "high": 50.0, "n": 2}}
-    sets = {name: {"validation": {"accuracy": own}} for name, own in (("b", worse), ("a", accuracy))}
-    assert experiment.weakest(sets)["accuracy"] == worse["final"] | {"weakest_of": ["a", "b"]}
-    assert experiment.weakest({})["accuracy"]["n"] == 0
+def networks_that_end_at(**finals):
+    ends = {"part": "validation", "quality": "accuracy", "choice": "apart", "quantity": "final", "n": 2}
+    records = [ends | {"data": data, "value": value} for data, value in finals.items()]
+    columns = experiment.DATA | experiment.PART | experiment.QUALITY | experiment.CHOICE
+    columns |= experiment.quantity_of(experiment.OF_NETWORKS) | INTERVAL
+    return Table.of(records, columns, "an estimate")
+
+
+def test_the_set_with_the_least_accurate_networks_is_named():
+    (least,) = experiment.least_accurate(networks_that_end_at(b=40.0, a=60.0)).records()
+    assert (least["data"], least["value"], least["weakest_of"]) == ("b", 40, "a b")
+
+
+def test_without_networks_no_set_has_the_least_accurate():
+    assert experiment.least_accurate(networks_that_end_at()).records() == []
 
 
 def test_what_has_not_been_asked_leaves_gaps_not_errors(table):
     runs, answers = table
-    found = row(runs, {asked: answer for asked, answer in answers.items() if runs.normal[1] not in asked})
-    accuracy = found["validation"]["accuracy"]
-    own = accuracy["alpha_beta_uf"]
-    assert (own["agreement"]["value"], own["agreement"]["n"], own["agreement_xi"]["n"]) == (25, 1, 0)
-    assert math.isnan(own["agreement"]["low"])
+    known = {asked: answer for asked, answer in answers.items() if runs.normal[1] not in asked}
+    accuracy = accuracy_of(runs, known)
+    column = accuracy["alpha_beta_uf"]
+    assert (column["agreement"]["value"], column["agreement"]["n"], column["agreement_xi"]["n"]) == (25, 1, 0)
+    assert column["agreement"]["low"] is None
     assert (*at(accuracy["alpha_beta"], "agreement"), accuracy["final"]["n"]) == (None, 1)
 
 
@@ -266,13 +286,12 @@ def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs()
 def test_frozen_networks_are_compared_free_network_by_free_network():
     """What a free network has in both numbers does not count: 10 more by each, whatever it has."""
     level = {0: 20.0, 1: 50.0, 2: 80.0}
-    table = [
-        {"choice": "", "column": column, "pair": (first, second), "best_agreement": level[first] + more}
-        for column, more in (("alpha_beta_uf", 10.0), ("alpha_alpha_frozen", 0.0))
-        for first, second in permutations(level, 2)
-    ]
-    found = experiment.less_than_frozen(table)
-    assert (found["value"], found["low"], found["high"], found["n"]) == pytest.approx((10, 10, 10, 3))
+    uniform, frozen = (
+        {(first, second): level[first] + more for first, second in permutations(level, 2)}
+        for more in (10.0, 0.0)
+    )
+    less = experiment.less_than_frozen(uniform, frozen)
+    assert (less["value"], less["low"], less["high"], less["n"]) == pytest.approx((10, 10, 10, 3))
 
 
 def test_of_what_each_network_adds_the_interval_is_students():

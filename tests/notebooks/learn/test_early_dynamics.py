@@ -9,9 +9,9 @@ from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes.ibm_model_1 import IBMModel1
 from companion.data.task import Task
 from companion.runs.procedure import RunSpec
-from notebooks.learn.early_dynamics import experiment, word_counts
+from notebooks.learn.early_dynamics import word_counts
 from notebooks.learn.early_dynamics.word_counts import CountTables, Settings, cooccurrence, translation
-from tests.notebooks.figure_builders import tiny
+from tests.notebooks.figure_builders import computed, tiny
 
 SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
 
@@ -169,7 +169,7 @@ def test_reviews_have_one_polar_word_and_its_label():
 
 
 def test_numbers_known_by_hand():
-    values, _ = experiment.compute(tiny("early_dynamics", text="none"), store=None)
+    values = computed(tiny("early_dynamics", text="none"), store=None).values
     for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
         for stage in ("counted", "iterated"):
             for key in ("right", "first", "aligned"):

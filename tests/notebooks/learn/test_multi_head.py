@@ -10,10 +10,12 @@ import torch
 from scipy.stats import binomtest
 
 from attnlib.errors import NotMeasured
+from companion.results.frames import Table
 from companion.runs.procedure import RunSpec
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
+from tests.notebooks import figure_builders
 from tests.notebooks.figure_builders import Given, tiny
 
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
@@ -35,7 +37,8 @@ def computed(ends, missing=(), **changes):
         return None if heads in missing else course | others
 
     store = Given(answer)
-    return store.measured, *experiment.compute(tiny("multi_head", **changes), store)
+    outcome = figure_builders.computed(tiny("multi_head", **changes), store)
+    return store.measured, outcome.values, outcome.tables
 
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
@@ -106,6 +109,23 @@ def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good,
     if not all_bad:
         assert values["all_bad"]["not_run"] == "too few of the heads that were tried alone turned out bad"
         assert values["all_bad"]["failed"]["value"] is None
+
+
+def test_a_good_head_is_read_in_networks_that_did_not_fail():
+    _, values, _ = computed(ENDS, candidates=3, seeds=4)
+    good_head = values["good_head"]
+    assert (good_head["n"], good_head["wins"]["value"], good_head["weight"]["value"]) == (4, 1, 0.97)
+    assert (good_head["alone"]["n"], good_head["alone"]["failed"]["value"]) == (1, 0)
+
+
+def test_pairs_are_of_networks_of_one_seed():
+    def drawn(by_seed):
+        records = [{"seed": seed, "none_drawn": not drawn} for seed, drawn in by_seed.items()]
+        return Table.of(records, experiment.NAMES | experiment.HEADS, "a trained network")
+
+    alone, several = drawn({0: True, 1: True, 2: False}), drawn({0: True, 1: False, 2: False, 3: True})
+    (pairs,) = experiment.paired_counts(alone, several).records()
+    assert pairs == {"both": 1, "several_only": 0, "alone_only": 1, "neither": 1}
 
 
 # A difference of shares over pairs.

@@ -5,10 +5,14 @@ import math
 import pytest
 import torch
 
+from companion.results.frames import Table
+from companion.runs.columns import NETWORK
 from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
+from notebooks.learn.fixed_permutation import experiment as fixed
 from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
 from notebooks.shared import permutation_copying as procedure
+from notebooks.shared.copying import OUTCOME
 from notebooks.shared.permutation_copying import BagOfWords, Copier, CopierConfig, copy_batch, draw_sources
 from notebooks.shared.plan import settings_of
 from tests.notebooks.figure_builders import tiny
@@ -67,6 +71,24 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(store):
     # A bag of words does not see the order, so its course is the same.
     torch.testing.assert_close(copied["loss"], permuted["loss"])
     torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
+
+
+def test_doublings_are_of_pairs_and_lie_between_snapshots():
+    """Who never gets there counts with all its updates, without an upper end."""
+    at_10, at_40 = {"steps_to_learn": 10, "before": 0}, {"steps_to_learn": 40, "before": 10}
+    never = {"steps_to_learn": None, "before": 80}
+    times = {"copy": [at_10, at_40, at_10], "permuted": [at_40, at_40, never]}
+    records = [
+        {"order": order, "network": "learned", "seed": seed, "steps": 80} | reached
+        for order, networks in times.items()
+        for seed, reached in enumerate(networks)
+    ]
+    columns = fixed.GROUP | {"seed": NETWORK["seed"]} | OUTCOME | fixed.SEEN
+    pairs = fixed.doublings(Table.of(records, columns, "a trained network")).frame
+    assert pairs["seed"].tolist() == [0, 1, 2]
+    assert pairs["doublings"].tolist() == [2, 0, 3]
+    assert pairs["least"].tolist() == [0, -2, 3]
+    assert pairs["most"].tolist() == pytest.approx([math.log2(40), 2, math.inf])
 
 
 # Codes of places, with recurrence and without.

@@ -21,7 +21,7 @@ from notebooks.primer.source_reversal import experiment
 from notebooks.shared import bleu, measure, words
 from notebooks.shared.sequence_course import judged_samples
 from tests.attnlib.models.model_builders import batch_of, generator, sequence_network
-from tests.notebooks.figure_builders import recording_of, tiny, written_rightly
+from tests.notebooks.figure_builders import Given, recording_of, tiny, written_rightly
 
 FIGURE = "context_bottleneck"  # whose tiny network most of these look at
 
@@ -184,9 +184,11 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
 
 
 def test_a_text_that_is_missing_says_so(monkeypatch):
+    config = tiny("source_reversal", aligned=("europarl_de_en",))
     monkeypatch.setattr(experiment.registry, "load", Mock(side_effect=DataUnavailable("no file")))
-    missing = {"cannot_be_run": "data: europarl_de_en is not available here"}
-    assert experiment.count_distances("europarl_de_en") == (missing, [])
+    tables = experiment.compute(config, Given(lambda *_: None))
+    missing = {"europarl_de_en": {"cannot_be_run": "data: europarl_de_en is not available here"}}
+    assert experiment.values(config, tables)["distances"] == missing
 
 
 # Gradients against finite differences, and their slope over distance.

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from companion.results.frames import Table
+from companion.runs.columns import Column
 from notebooks.primer.what_a_task_teaches import experiment
 from notebooks.shared import task_patterns
 from notebooks.shared.sequence_course import judged_samples, load_task
@@ -58,36 +60,43 @@ def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
 
 
-def pairs(*values):
-    """A point for each pair of networks, the first of seed 0, 1, …, the second of the next."""
-    return [({"seed": seed}, {"sentence": 0.5, "same_word": value}) for seed, value in enumerate(values)]
+def pairs(first, second, state, values):
+    """Rows of pairs of networks: the first of seed 0, 1, …, the second of the next."""
+    named = {"kind": "recurrent", "first": first, "second": second, "state": state, "view": "same_word"}
+    return [named | {"seed": seed, "value": value} for seed, value in enumerate(values)]
 
 
-def agreement(found, seeds):
-    rows = experiment.agreement_rows(found)
-    return experiment.agreement_values(["recurrent"], rows, seeds)["recurrent"]["same_word"]
+def agreement(rows, seeds):
+    columns = experiment.PAIR | {"seed": Column("seed")} | experiment.AGREEMENT
+    table = Table.of(rows, columns, "a pair of networks")
+    estimates = experiment.agreement_by_kind(table, ["recurrent"], seeds=seeds).query("view == 'same_word'")
+    return {row["quantity"]: row for row in estimates.records()}
 
 
 def test_what_the_task_takes_by_hand():
-    found = {
-        ("recurrent", "translation", "translation", "trained"): pairs(0.9, 0.8, 1.0),
-        ("recurrent", "summary", "summary", "trained"): pairs(0.7, 0.8, 0.6),
-        ("recurrent", "translation", "summary", "trained"): pairs(0.7, 0.5, 0.6),
-        ("recurrent", "translation", "summary", "untrained"): pairs(0.9, 0.9, 0.9),
+    agreed = agreement(
+        [
+            *pairs("translation", "translation", "trained", (0.9, 0.8, 1.0)),
+            *pairs("summary", "summary", "trained", (0.7, 0.8, 0.6)),
+            *pairs("translation", "summary", "trained", (0.7, 0.5, 0.6)),
+            *pairs("translation", "summary", "untrained", (0.9, 0.9, 0.9)),
+        ],
+        seeds=3,
+    )
+    means = {
+        name: agreed[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")
     }
-    own = agreement(found, 3)
-    means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
     expected = {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
     assert means == pytest.approx(expected)
-    effect = own["task_effect"]  # 0.1, 0.3, 0.2: above 0 where one task has more in common than two
+    effect = agreed["task_effect"]  # 0.1, 0.3, 0.2: above 0 where one task has more in common than two
     assert (effect["value"], effect["n"]) == (pytest.approx(0.2), 3)
     # Without seed 2, 0 or 1 one pair is left: 0.1, 0.3, 0.2. Squares of their deviations sum to 0.02, times
     # two thirds; Student's 97.5 % point with two degrees of freedom is 4.3027.
     assert effect["high"] - effect["value"] == pytest.approx(4.3027 * (0.02 * 2 / 3) ** 0.5, rel=1e-4)
     assert effect["value"] - effect["low"] == pytest.approx(effect["high"] - effect["value"])
     # Two networks of one task are one pair, not two: nothing is known of the spread.
-    alone = agreement({("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}, 2)["summary"]
-    assert (alone["value"], np.isnan([alone["low"], alone["high"]]).all()) == (pytest.approx(0.85), True)
+    alone = agreement(pairs("summary", "summary", "trained", (0.9, 0.8)), seeds=2)["summary"]
+    assert (alone["value"], alone["low"], alone["high"]) == (pytest.approx(0.85), None, None)
 
 
 # Who asks whom: classes of words, reciprocity and sources against loops and what must be exact.

@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from companion.results.frames import Table
+from notebooks.shared import copying
 from notebooks.shared import permutation_copying as copier
 from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.permutation_copying import copy_batch, draw_sources, moved_attention, weight_on_later
@@ -183,3 +185,31 @@ def test_several_heads_make_a_context_as_many_times_as_long():
         says = lambda context, states: norms.append(context.mean().item()) or states  # noqa: E731
         moved(a_batch(None, 6, 8), says, torch.ones(8, 6, 8), heads)
     assert norms == pytest.approx([1] * 4 + [3] * 4)
+
+
+# What becomes of networks.
+
+
+def test_networks_that_failed_are_parted_by_where_their_attention_is():
+    """They have 0.2, 0.4 and 3 times uniform attention, 1/10, on the right word; one has learned."""
+    failed = {"accuracy": [0.1, 0.5], "attention_later": [0.1, 0.1], "says_shown": [0.1, 0.0]}
+    failed |= {"says_left_out": [0.1, 0.6], "right_without": [0.1, 0.7], "right_at_uniform": [0.1, 0.2]}
+    courses = [
+        failed | {"attention_right": [0.1, 0.02]},
+        failed | {"attention_right": [0.1, 0.9], "accuracy": [0.1, 0.99]},
+        failed | {"attention_right": [0.1, 0.04]},
+        failed | {"attention_right": [0.1, 0.3]},
+    ]
+    records = [
+        {"kind": "sample", "seed": seed} | copying.outcome_record(course | {"steps": [0, 10]})
+        for seed, course in enumerate(courses)
+    ]
+    names = {"kind": copying.SIDE["side"], "seed": copying.SIDE["side"]}
+    networks = Table.of(records, names | copying.OUTCOME, "a trained network")
+    estimates = copying.turned_estimates(copying.turned_away(networks, 10), ["kind"])
+    means = {(row["side"], row["quantity"]): (row["value"], row["n"]) for row in estimates.records()}
+    assert means["drawn", "weight"] == pytest.approx((3, 1))
+    assert means["away", "weight"] == pytest.approx((0.3, 2))
+    assert means["away", "later_less_weight"] == pytest.approx((0.7, 2))
+    assert means["away", "left_out_less_shown"] == pytest.approx((0.6, 2))
+    assert means["away", "without_less_uniform"] == pytest.approx((0.5, 2))

@@ -37,3 +37,9 @@ def test_the_interval_of_differences_of_shares_is_not_cut():
     (row,) = summarise(found, ["link"], ["accuracy"]).records()
     assert found.columns["accuracy"].range == (-math.inf, math.inf)
     assert row["low"] < 0
+
+
+def test_a_number_that_no_network_has_makes_no_difference():
+    networks_without = networks("a", {0: None, 1: None}), networks("b", {0: None, 1: None})
+    found = differences(*networks_without, ["accuracy"])
+    assert found.frame["accuracy"].isna().all()

@@ -10,7 +10,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from companion.book.style import DOTS, as_images, as_png, as_svg, style, with_fonts
+from companion.book.style import DOTS, as_png, as_svg, style, with_fonts
 from companion.results.result import Result
 from notebooks.shared.style import NOTE, cut_note, dot_rows, panels, write_labels
 
@@ -27,19 +27,30 @@ def drawn() -> Figure:
 
 
 @pytest.mark.slow
-def test_one_laying_out_serves_both_images():
-    svg, png = as_images(drawn())
+def test_an_svg_is_what_savefig_writes():
     by_savefig = io.StringIO()
     with style():
         drawn().savefig(by_savefig, format="svg", dpi=DOTS, metadata={"Date": None})
-    assert svg == with_fonts(by_savefig.getvalue())
-    assert as_png(drawn()) == as_png(drawn())
+    assert as_svg(drawn()) == by_savefig.getvalue()
+
+
+def test_a_png_has_the_size_of_the_figure():
     figure = drawn()
-    pixels, inches = image.imread(io.BytesIO(png)), figure.get_size_inches()
+    pixels, inches = image.imread(io.BytesIO(as_png(figure))), figure.get_size_inches()
     assert pixels.shape[:2] == (int(DOTS * inches[1]), int(DOTS * inches[0]))
+
+
+@pytest.mark.slow
+def test_equal_figures_are_equal_pngs():
+    assert as_png(drawn()) == as_png(drawn())
+
+
+@pytest.mark.parametrize("draw", [as_svg, as_png])
+def test_a_drawn_figure_keeps_the_dots_an_inch_of_the_caller(draw):
+    figure = drawn()
     dots = figure.dpi
-    as_images(figure)
-    assert figure.dpi == dots, "the figure is the caller's own"
+    draw(figure)
+    assert figure.dpi == dots
 
 
 def test_text_stays_text_and_brings_just_the_letters_it_needs():

@@ -1,4 +1,4 @@
-"""Estimates over networks: means with Student's interval, cut where a column's numbers end."""
+"""Estimates over networks and pairs of these: means and shares, with intervals."""
 
 import pandas as pd
 import pytest
@@ -7,13 +7,16 @@ from scipy import stats
 from attnlib.errors import BadInput
 from companion.results.frames import Table
 from companion.runs.columns import Column, share
-from notebooks.shared.summaries import summarise
+from notebooks.shared.intervals import jackknife_interval, share_interval
+from notebooks.shared.summaries import shares, stacked, summarise, summarise_pairs, wide
 
 COLUMNS = {
     "task": Column("task"),
     "seed": Column("seed"),
     "accuracy": share("right words"),
     "loss": Column("loss"),
+    "failed": Column("whether it failed"),
+    "second_seed": Column("seed of the second network"),
 }
 
 
@@ -60,3 +63,69 @@ def test_rows_of_one_unit_are_refused_as_not_independent():
 def test_groups_are_in_the_order_of_their_first_network():
     table = networks(task=["b", "a"], seed=[0, 0], loss=[1.0, 2.0])
     assert [row["task"] for row in summarise(table, ["task"], ["loss"]).records()] == ["b", "a"]
+
+
+def wide_row(**columns):
+    quantities = {name: COLUMNS[name] for name in ("accuracy", "loss") if name in columns}
+    table = wide(summarise(networks(**columns), ["task"], quantities), quantities, row="a task")
+    (row,) = table.records()
+    return row
+
+
+def test_a_wide_row_has_the_value_and_the_ends_of_each_quantity():
+    row = wide_row(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, 1.0], loss=[2.0, 2.0])
+    ends = {"accuracy_low": 0.0, "accuracy_high": 1.0, "loss_low": 2.0, "loss_high": 2.0}
+    assert row == pytest.approx({"accuracy": 0.9, "loss": 2.0, **ends, "n": 2} | {"task": "a"})
+
+
+def test_a_wide_row_counts_the_networks_of_its_most_complete_quantity():
+    row = wide_row(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, None], loss=[2.0, 2.0])
+    assert row["n"] == 2
+
+
+def test_groups_of_wide_rows_are_in_the_order_of_their_first_network():
+    table = networks(task=["b", "a"], seed=[0, 0], loss=[1.0, 2.0])
+    loss = {"loss": COLUMNS["loss"]}
+    rows = wide(summarise(table, ["task"], loss), loss, row="a task").records()
+    assert [row["task"] for row in rows] == ["b", "a"]
+
+
+def test_a_unit_may_be_named_by_several_columns():
+    table = networks(task=["a"] * 2, seed=[0, 0], second_seed=[1, 2], loss=[1.0, 2.0])
+    (row,) = summarise(table, ["task"], ["loss"], unit=["seed", "second_seed"]).records()
+    assert row["n"] == 2
+
+
+def test_a_share_has_wilsons_interval():
+    table = networks(task=["a"] * 4, seed=range(4), failed=[True, False, False, False])
+    (row,) = shares(table, ["task"], ["failed"]).records()
+    assert {name: row[name] for name in ("value", "low", "high", "n")} == share_interval(1, 4)
+
+
+def test_a_mean_over_pairs_has_the_jackknifes_interval_over_networks():
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    first, second = zip(*pairs, strict=True)
+    table = networks(task=["a"] * 3, seed=first, second_seed=second, loss=[1.0, 2.0, 4.0])
+    (row,) = summarise_pairs(table, ["task"], ["loss"]).records()
+    of_pair = dict(zip(pairs, (1.0, 2.0, 4.0), strict=True))
+    expected = jackknife_interval(
+        range(3),
+        lambda units: (
+            sum(of_pair[pair] for pair in pairs if set(pair) <= set(units))
+            / sum(set(pair) <= set(units) for pair in pairs)
+        ),
+    )
+    assert {name: row[name] for name in ("value", "low", "high", "n")} == pytest.approx(expected)
+
+
+def test_a_pair_that_comes_twice_is_refused():
+    table = networks(task=["a"] * 2, seed=[0, 0], second_seed=[1, 1], loss=[1.0, 2.0])
+    with pytest.raises(BadInput, match="seed, second_seed"):
+        summarise_pairs(table, ["task"], ["loss"])
+
+
+def test_stacked_estimates_say_what_all_of_their_quantities_are():
+    table = networks(task=["a"] * 2, seed=[0, 1], loss=[1.0, 2.0], failed=[True, False])
+    both = stacked([summarise(table, ["task"], ["loss"]), shares(table, ["task"], ["failed"])])
+    assert both.frame["quantity"].tolist() == ["loss", "failed"]
+    assert both.columns["quantity"].categories == {"loss": "loss", "failed": "whether it failed"}
