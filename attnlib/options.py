@@ -191,7 +191,7 @@ class AnalyseOptions:
         if self.sentence and self.words:
             raise BadInput("--sentence has terms by piece, and --words joins pieces: leave one of them out")
         if self.translation and not self.sentence:
-            raise BadInput("--translation is of a sentence of your own: give --sentence as well")
+            raise BadInput("--translation belongs to a sentence: give --sentence as well")
 
     def _check_names(self) -> None:
         from attnlib.decomposition.components import Method

@@ -692,8 +692,8 @@ def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
 def _is_utf_16(content: bytes, encoding: str) -> bool:
     """Return True for letters of another script than Latin, whose NULs are of spaces and line ends alone.
 
-    Their upper bytes are few, one or two a script; or the bytes are no UTF-8 even without the NULs, as those
-    of Chinese. A text of ASCII with a stray NUL is neither.
+    Their upper bytes are few, one or two a script; or the bytes without the NULs are not UTF-8 either, as
+    those of Chinese. A text of ASCII with a stray NUL is neither.
     """
     try:
         letters = content.decode(encoding)

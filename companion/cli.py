@@ -513,7 +513,9 @@ def data_results() -> None:
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    fetch = partial(sources.fetch, progress=sys.stderr.isatty())
+    from companion.data.download_bar import bar_on_a_terminal
+
+    fetch = partial(sources.fetch, progress=bar_on_a_terminal())
     raise typer.Exit(_tell_states(names, fetch, ("missing", "corrupt"), verbose=False))
 
 

@@ -59,10 +59,10 @@ class Readings(StreamingSums):
             raise BadInput(_different(number))
 
     def end(self, n_read: int) -> None:
-        """Note that a reading has come to its end, which is that of an earlier one.
+        """Note that a reading has ended, where an earlier one ended.
 
         Args:
-            n_read: number of batches that it had.
+            n_read: number of its batches.
 
         Raises:
             BadInput: there were more before.

@@ -67,8 +67,9 @@ def analyse(
         words: join the pieces of a tokenizer to words in the samples that are shown: attention is summed over
             the pieces of the word attended to, and averaged over those of the word that attends. Shares and
             all other numbers stay by piece. Samples then have no terms to explain.
-        sentence: a sentence of your own, or several, which are neither fitted on nor judged. They are the
-            first samples of the analysis: ``analysis.explain(0, layer, head)`` has the terms of the first.
+        sentence: a sentence that the text need not have, or several. It is neither fitted on nor judged. They
+            are the first samples of the analysis: ``analysis.explain(0, layer, head)`` has the terms of the
+            first.
         translation: of each of these sentences; by default the model writes it.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language``, ``prefix`` and ``target_tokenizer``, see

@@ -205,7 +205,7 @@ def own_sentences(
     """
     if sentence is None:
         if translation is not None:
-            raise BadInput("translation is of a sentence of your own: give sentence as well")
+            raise BadInput("translation belongs to a sentence: give sentence as well")
         return None
     sources = (sentence,) if isinstance(sentence, str) else tuple(sentence)
     targets = None
@@ -213,7 +213,7 @@ def own_sentences(
         targets = (translation,) if isinstance(translation, str) else tuple(translation)
     sentences = Sentences(sources, targets)
     if len(sources) > MOST:
-        raise BadInput(f"{len(sources)} sentences of your own; a page shows {MOST} at most")
+        raise BadInput(f"{len(sources)} sentences are given; a page shows {MOST} of them at most")
     for text in (*sources, *(targets or ())):
         if not text.strip():
             raise BadInput("a sentence or a translation is empty; give some words")

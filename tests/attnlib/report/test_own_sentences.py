@@ -83,7 +83,7 @@ def test_a_decoder_alone_has_sentences_of_one_s_own():
         ({"translation": "un"}, "sentence as well"),
         ({"sentence": ["a", "b"], "translation": "un"}, "2 sources with 1 targets"),
         ({"sentence": " "}, "empty"),
-        ({"sentence": ["a"] * 13}, "12 at most"),
+        ({"sentence": ["a"] * 13}, "12 of them at most"),
     ],
 )
 def test_sentences_that_cannot_be_shown(checkpoint, given, message):

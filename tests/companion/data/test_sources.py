@@ -13,6 +13,7 @@ import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from companion.data import sources
+from companion.data.download_bar import DownloadBar
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
 from tests.attnlib.refusals import assert_refused
@@ -188,7 +189,7 @@ def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, e
 
 
 def test_a_download_shows_how_far_it_is(server, capsys):
-    fetch(served(server, File("sub/a.fr", SHA256, "a.fr")), progress=True)
+    fetch(served(server, File("sub/a.fr", SHA256, "a.fr")), progress=DownloadBar)
     error = capsys.readouterr().err
     assert "sub/a.fr" in error
     assert "1.4/1.4 kB" in error
