@@ -513,7 +513,7 @@ def data_results() -> None:
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    from companion.data.download_bar import bar_on_a_terminal
+    from companion.book.download_bar import bar_on_a_terminal
 
     fetch = partial(sources.fetch, progress=bar_on_a_terminal())
     raise typer.Exit(_tell_states(names, fetch, ("missing", "corrupt"), verbose=False))

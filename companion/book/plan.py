@@ -131,7 +131,7 @@ def bring_data(requests: Iterable[Request]) -> None:
 
     What cannot be had is said on standard error, and the figures that need it say so on their pages.
     """
-    from companion.data.download_bar import bar_on_a_terminal
+    from companion.book.download_bar import bar_on_a_terminal
 
     if os.environ.get("ATTNLIB_DATA"):
         return

@@ -182,7 +182,7 @@ def check(data: Dataset) -> list[FileStatus]:
 def fetch(data: Dataset, *, progress: Callable[[str], Any] | None = None) -> list[FileStatus]:
     """Download what is missing or corrupt; the state of every file afterwards.
 
-    ``progress`` makes a bar of the name of a file, such as :class:`companion.data.download_bar.DownloadBar`.
+    ``progress`` makes a bar of the name of a file, such as :class:`companion.book.download_bar.DownloadBar`.
 
     A download replaces the old file only after its checksum was found right. Files without an address or a
     known checksum stay "missing". Raises DataUnavailable, CorruptFile, and BadInput: the cache folder cannot

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from companion.book.download_bar import DownloadBar
 from companion.data import sources
-from companion.data.download_bar import DownloadBar
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
 from tests.attnlib.refusals import assert_refused
