@@ -248,13 +248,19 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
     text = FIGURE.sub(sized, context.get("body") or "")
     for found, instead in MENDED.items():
         text = re.sub(found, instead, text, flags=re.DOTALL)
-    first = FIGURE.search(text)
-    preview = first[1].replace(".svg", ".png") if first and "figures/" in first[1] else "favicon.svg"
     base = app.config.html_baseurl or context["pathto"]("", 1)
-    context |= {"body": text, "preview": f"{base}_static/{preview}"}
+    context |= {"body": text, "preview": f"{base}_static/{preview_of(app, page)}"}
     for button in (each for group in context.get("header_buttons", []) for each in group.get("buttons", [])):
         if button.get("text") == "Colab":  # which opens what lies in the repository, and notebooks are made
             button["url"] = re.sub(r"/notebooks/.*", "/binder/colab.ipynb", button["url"])
+
+
+def preview_of(app: Sphinx, page: str) -> str:
+    """Return the picture that other sites show of a page: its own, that of the book, or the icon."""
+    for name in (f"previews/{page}.png", "previews/book.png"):
+        if Path(app.srcdir, "_files", name).is_file():
+            return name
+    return "favicon.svg"
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
@@ -272,9 +278,16 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         pages = "".join(f"<url><loc>{base}{page}.html</loc></url>" for page in sorted(app.env.all_docs))
         head = '<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         Path(app.outdir, "sitemap.xml").write_text(f"{head}{pages}</urlset>\n", encoding="utf-8")
-    for path in Path(app.outdir, "_static", "vendor").rglob("*"):  # which no page asks for
-        if path.suffix in (".js", ".ttf"):
-            path.unlink()
+    leave_out_what_no_page_loads(Path(app.outdir, "_static"))
+
+
+def leave_out_what_no_page_loads(static: Path) -> None:
+    """Delete what the theme brings for other books: icon fonts, maps of its sources, other languages."""
+    unused = [path for path in (static / "vendor").rglob("*") if path.suffix in (".js", ".ttf")]
+    unused += [path for folder in ("scripts", "styles") for path in (static / folder).rglob("*.map")]
+    unused += [path for path in (static / "locales").rglob("*") if path.is_file()]
+    for path in unused:
+        path.unlink()
 
 
 def spare_from_napoleon(

@@ -31,7 +31,7 @@ from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput, check_known
 from attnlib.files import atomic_path
-from companion.book import progress
+from companion.book import previews, progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
@@ -60,6 +60,7 @@ NOT_READ = (
     r"\{\w+\}`[^`]*`",
 )
 WORDS_A_MINUTE = 200
+DRAWINGS = Path("book", "_drawings")
 
 
 class SiteError(AttnlibError):
@@ -219,7 +220,8 @@ def fill_markers(text: str, executed: Path, page: str = "index") -> str:
     """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page, and
     ``<!-- book:figure ID NAME -->`` another one of that page by its name,
     ``<!-- book:commands -->`` the reference of the command line, ``<!-- book:map -->`` places in papers,
-    ``<!-- book:sentinels -->`` the networks that were trained anew.
+    ``<!-- book:sentinels -->`` the networks that were trained anew, ``<!-- book:drawing NAME -->`` a drawing
+    inside of HTML, where the directive of drawings cannot be written.
     """
 
     makers = {
@@ -227,6 +229,7 @@ def fill_markers(text: str, executed: Path, page: str = "index") -> str:
         "commands": commands_markdown,
         "map": _map,
         "sentinels": lambda _: sentinels_markdown(find_root()),
+        "drawing": _drawing,
     }
 
     def replaced(match: re.Match) -> str:
@@ -238,6 +241,13 @@ def fill_markers(text: str, executed: Path, page: str = "index") -> str:
         return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
+
+
+def _drawing(name: str) -> str:
+    path = find_root() / DRAWINGS / f"{name}.svg"
+    if not path.is_file():
+        raise BadInput(f"no drawing {name!r} in {DRAWINGS}")
+    return path.read_text(encoding="utf-8").strip()
 
 
 def _figure(executed: Path, page: str, figure: str, name: str = "") -> str:
@@ -354,8 +364,13 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     here = here_lines(toc, root)
     made: dict[str, str] = {}
+    made_pictures: dict[str, bytes] = {}
     leaving: dict[str, bytes] = {}
     wrong: list[str] = []
+    name = book_name(root)
+    cover = previews.first_picture(executed, previews.COVER)
+    if cover:
+        made_pictures["_files/previews/book.png"] = previews.card(cover, name, "")
 
     def filled_page(path: Path, page: str) -> tuple[str, str]:
         """Return the prose with every mark filled, and the notes that its badges open."""
@@ -380,6 +395,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
                 leaving[page] = leaving_notebook(notebook)
             prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
             prose = fill_markers(prose, executed, page)
+            picture = previews.first_picture(executed, page)
+            if picture:
+                made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)
             end = closing(page, root, judged)
             made[f"{page}.ipynb"] = figure_page(
                 page, prose, files, executed, end=end, notes=notes, here=here[page]
@@ -392,7 +410,27 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     if leaving:  # beside the site, which would be twice as large with it
         with atomic_path(folder.parent / ARCHIVE) as path:
             path.write_bytes(book_archive(root, leaving))
-    return _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
+    texts = {page: text.encode() for page, text in made.items()}
+    return _sync(wanted | made_pictures | texts, folder)
+
+
+def title_of(prose: str) -> str:
+    """Return the title of a page without its markup; empty if it has none.
+
+    Example:
+        >>> title_of("# Copying in *one* order\n\nIt is slow.")
+        'Copying in one order'
+    """
+    heading = next((line for line in prose.splitlines() if line.startswith("# ")), "# ")
+    return re.sub(r"[*`]", "", heading[2:]).strip()
+
+
+def book_name(root: Path) -> str:
+    """Return the book's name, from ``_config.yml``; empty in a folder without one."""
+    config = root / "_config.yml"
+    if not config.is_file():
+        return ""
+    return str(yaml.safe_load(config.read_text(encoding="utf-8"))["title"])
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:

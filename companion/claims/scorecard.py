@@ -23,6 +23,7 @@ from companion.claims.wording import (
     decided_after_looking,
     evidence,
     judged_in_words,
+    key_in_words,
     outcome,
     source_label,
     source_of,
@@ -104,6 +105,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         "accuracy": accuracy,
         "evidence": evidence,
         "judged_in_words": judged_in_words,
+        "key_in_words": key_in_words,
         "kind_of": kind_of,
         "lettered": lettered,
         "numbers": _numbers,
@@ -137,7 +139,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
 
 
 def scorecard_csv(root: Path, rows: Sequence[ClaimVerdict]) -> str:
-    """Every claim at every profile as CSV, printed numbers included, in the order of the files."""
+    """Every claim at every profile as CSV, published numbers included, in the order of the files."""
     chapters = _chapters(root)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -5,6 +5,7 @@ makes, or that this book infers from one of its sentences. All others are the bo
 say, what it predicts, and what would change its mind. Which of the two a claim is follows from its file.
 """
 
+import re
 from collections.abc import Sequence
 
 from companion.claims.estimates import Estimate
@@ -73,6 +74,67 @@ PIECES = {  # of keys of results, where another word than the key's own is clear
     "by_task": "",
     "by_architecture": "",
     "learned": "networks that have learned",
+    "held_out": "held-out sentences",
+    "alpha_beta": "attention and probe",
+    "alpha_beta_uf": "attention and the probe of a uniform network",
+    "alpha_alpha": "attention of two networks",
+    "alpha_alpha_frozen": "attention with a frozen probe and the usual one",
+    "beta_uf_beta_px": "probes of a uniform network and of a bag of words",
+    "delta_beta_uf": "saliency and the probe of a uniform network",
+    "agreement_xi": "accuracy where attention first agrees as well",
+    "exact_match": "perfect sentences",
+    "token_accuracy": "correct words",
+    "word_accuracy": "correct words",
+    "error_rate": "alignment error rate",
+    "across_samples": "over samples",
+    "above_chance": "correct words above chance",
+    "context_only_input": "with only the input components of the context",
+    "alone_context_input": "with the input components of the context alone",
+    "context_only_residual": "with only the residuals of the context",
+    "decoder_none": "without the decoder's path",
+    "split_minus_own": "split shares minus own terms",
+    "temporal_unique": "what only the position explains",
+    "input_unique": "what only the word explains",
+    "early_over_late": "early errors minus late ones",
+    "after_error": "after an exchanged word",
+    "gain_of_twice": "gain from training twice as long",
+    "better_than_diagonal": "better than the diagonal",
+    "better_than_ibm_model_1": "better than IBM Model 1",
+    "input_after_translation": "input terms after translation, in doublings",
+    "temporal_after_translation": "temporal terms after translation, in doublings",
+    "on_word_after_translation": "attention on the word after translation, in doublings",
+    "with_input_after_translation": "terms with an input part after translation, in doublings",
+    "query_temporal": "temporal part of the queries exchanged",
+    "keys_residual": "residuals of the keys exchanged",
+    "sms_spam": "SMS",
+    "sst": "SST",
+    "sst_as_text": "SST with labels as in the text",
+    "ag_news": "AG News",
+    "imdb": "IMDB",
+    "twenty_newsgroups": "20 NG",
+    "iwslt14_de_en": "IWSLT14, German to English",
+    "cho": "Cho’s network",
+    "scan_extended": "extended SCAN",
+    "previous_state": "previous state as query",
+    "own": "own terms",
+    "cut": "how much the shortest distance falls",
+    "in_place": "attention on its position",
+    "good_head": "a good head",
+    "all_bad": "bad heads only",
+    "encoder_self": "encoder self-attention",
+    "right_word": "correct word",
+    "begin_right": "correct labels with all attention on the start token",
+    "end_right": "correct labels with all attention on the end token",
+    "own_mark": "the token on which attention rests",
+    "steps_to_learn": "updates to learn",
+}
+NUMBERED = {  # patterns of pieces with a number, and what they say
+    r"reordering_(\d+)": r"\1 % of sentences may reorder",
+    r"width_(\d+)": r"width \1",
+    r"length_(\d+)": r"length \1",
+    r"layer_(\d+)": r"layer \1",
+    r"times_(\d+)": r"\1 times the length",
+    r"(\d+)p(\d+)": r"\1.\2",
 }
 
 
@@ -179,13 +241,22 @@ def key_in_words(key: str) -> str:
     """
     if " − " in key:
         return " minus ".join(key_in_words(part) for part in key.split(" − "))
-    pieces = key.split(".")
-    words = [PIECES.get(piece, piece.replace("_", " ")) for piece in pieces]
+    pieces = re.sub(r"by_mark\.(\d+)", r"reordering_\1", key).split(".")  # the same setting of the dial
+    words = [_piece_in_words(piece) for piece in pieces]
     conditions = [word for piece, word in zip(pieces, words, strict=True) if word and _is_condition(piece)]
     quantities = [
         word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)
     ]
     return ": ".join(filter(None, [", ".join(conditions), ", ".join(quantities)]))
+
+
+def _piece_in_words(piece: str) -> str:
+    if piece in PIECES:
+        return PIECES[piece]
+    for pattern, words in NUMBERED.items():
+        if re.fullmatch(pattern, piece):
+            return re.sub(pattern, words, piece)
+    return re.sub("_(?:less|minus)_", " minus ", piece).replace("_", " ")
 
 
 def _is_condition(piece: str) -> bool:
@@ -200,6 +271,16 @@ def _is_condition(piece: str) -> bool:
         "sst",
         "imdb",
         "ag_news",
+        "sms_spam",
+        "sst_as_text",
+        "twenty_newsgroups",
+        "amazon",
+        "yelp",
+        "number_words",
+        "held_out",
+        "cho",
+        "copying_sample",
+        "copying_permutation",
     )
     texts = piece.startswith(("multi30k", "tatoeba", "europarl", "reordering", "iwslt14"))
     return networks or tasks or texts

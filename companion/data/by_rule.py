@@ -23,7 +23,7 @@ def task(
     """Makes a function a task, which refuses sizes below their least (1, a seed 0), and a min above its max.
 
     A function that is made inside another one is given its ``name`` and what it is ``about``. ``reads`` gives
-    the checksums of the files that the task reads, of its options; without it the task is made by rule.
+    the checksums of the files that the task reads, of its options; without it the task is synthetic.
     """
 
     def decorated(make: Callable[..., Task]) -> Callable[..., Task]:

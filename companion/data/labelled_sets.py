@@ -1,4 +1,4 @@
-"""Labelled texts: the published sets by name, a reader's own by path, and one made by rule."""
+"""Labelled texts: the published sets by name, a reader's own by path, and a synthetic one."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ Parts = Callable[[dict[str, Path], Tally], tuple[Texts, Texts | None]]
 
 @dataclass(frozen=True)
 class Source:
-    """A published data set, or one made by rule: its files, and how they become texts."""
+    """A published data set, or a synthetic one: its files, and how they become texts."""
 
     name: str
     dataset: Dataset | None
@@ -147,7 +147,7 @@ def _sms_spam(paths: dict[str, Path], tally: Tally) -> tuple[Texts, None]:
     return [(text, int(label == "spam")) for text, label in lines], None
 
 
-# -- texts made by rule --------------------------------------------------------------------------------------
+# -- synthetic texts -----------------------------------------------------------------------------------------
 # The polarity of every word is known, and so what a classifier should attend to. Among neutral words drawn by
 # Zipf's law stand two or three polar ones of the text's own label, and in some texts one of the other's:
 #
@@ -230,7 +230,7 @@ read_known_polarity = SOURCES[KNOWN_POLARITY].read
 
 
 def names() -> tuple[str, ...]:
-    """The published data sets, then the one made by rule."""
+    """The published data sets, then the synthetic one."""
     return tuple(SOURCES)
 
 
@@ -298,7 +298,7 @@ def checksums(data: str | Path) -> dict[str, str]:
 
 
 def available(name: str) -> bool:
-    """Whether all files of a set are on this machine, unchecked; a set made by rule has none."""
+    """Whether all files of a set are on this machine, unchecked; a synthetic set has none."""
     if name not in SOURCES:
         return _own_path(name).is_file()
     data = SOURCES[name].dataset

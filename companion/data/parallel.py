@@ -557,7 +557,7 @@ def translation_checksums(
 
 
 def available(name: str) -> bool:
-    """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
+    """Whether all files of a set are on this machine, unchecked; synthetic sets have none, nor own texts."""
     one = _set(name)
     return one.dataset is None or one.dataset.available(one.files)
 
@@ -567,7 +567,7 @@ def _set(name: str) -> _Set:
     return _SETS.get(name, _Set(None))
 
 
-# -- made by rule --------------------------------------------------------------------------------------------
+# -- synthetic ----------------------------------------------------------------------------------------------
 # Every source word has one translation. Words are drawn by Zipf's law, lengths evenly; some neighbours of the
 # target are exchanged, so that attention has something to find:
 #

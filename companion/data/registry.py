@@ -55,7 +55,7 @@ def builder(name: str) -> Callable[..., "Task"]:
 def checksums(name: str, options: Mapping[str, object]) -> dict[str, str | None]:
     """The files that a task reads, with their published sha256; nothing is read but a reader's own files.
 
-    Empty for a task that is made by rule. None stands for a checksum that nobody knows beforehand.
+    Empty for a synthetic task. None stands for a checksum that nobody knows beforehand.
 
     Raises UnknownName: there is no such task; DataUnavailable: an own file is not there.
     """

@@ -28,7 +28,7 @@ class Task:
     target_vocabulary: Vocabulary  #: of the decoder
     train: Corpus  #: samples that models and components are fitted on
     held_out: Corpus  #: samples that they are judged on
-    #: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule
+    #: sha256 of the content of each data file read, by "dataset/file"; empty if the task is synthetic
     checksums: dict[str, str] = field(default_factory=dict)
     #: word alignments of the first ``len(gold)`` held-out samples; None where none are known
     gold: tuple[Links, ...] | None = None

@@ -1,6 +1,6 @@
 """From where on a network has learned. Without torch, so that notebooks that draw import it at no cost."""
 
-LEARNED = 0.95  # of the words right, the least of a network that has learned a task made by rule
+LEARNED = 0.95  # of the words right, the least of a network that has learned a synthetic task
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 ROUNDING = 1e-6  # by which a number in single precision may be below the limit that it is at
 HALF = 0.5  # of the words to copy: from there on words are known, or attention is there

@@ -17,7 +17,8 @@ FILES += [ROOT / "README.md", *sorted((ROOT / "claims").glob("*.yaml"))]  # what
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 RULES = beside(__file__, "prose")
 BULLET = r"\s*(?:[-*#]+|\d+\.) "
-SENTENCE_ENDS = re.compile(rf"(?<!al)(?<!e\.g)(?<!i\.e)[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
+ABBREVIATED = r"(?<!et al)(?<!e\.g)(?<!i\.e)"  # after which a full stop ends no sentence
+SENTENCE_ENDS = re.compile(rf"{ABBREVIATED}[.!?][*_)]*\s+(?=[A-Z*_(\[])|\n\s*\n|\n(?={BULLET})")
 NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 
 
@@ -51,10 +52,13 @@ def sentences(page: str, source: str) -> Iterator[tuple[int, str]]:
 
 
 def mistakes(page: str, source: str) -> list[str]:
-    """``file:line: what is wrong``, of the tics and of the sentences with many numbers."""
+    """``file:line: what is wrong``: tics, house words, long sentences, and sentences with many numbers."""
     found, full, total = [], [], 0
+    free_of_house_words = page.startswith(tuple(RULES["free_of_house_words"]))
     for line, sentence in sentences(page, source):
         total += 1
+        if free_of_house_words:
+            found += house_words(page, line, sentence)
         if len(NUMBER.findall(sentence)) > 3:
             full.append(f"{page}:{line}: more than three numbers: {sentence[:60]!r} …")
         for tic in RULES["tics"]:
@@ -62,6 +66,19 @@ def mistakes(page: str, source: str) -> list[str]:
                 at = line + sentence.count("\n", 0, said.start())
                 found.append(f"{page}:{at}: {' '.join(said[0].split())!r}")
     return found + (full if len(full) > total / 10 else [])
+
+
+def house_words(page: str, line: int, sentence: str) -> list[str]:
+    """``file:line: what is wrong``: words of this house, by what to write instead, and too many words."""
+    found = []
+    for instead, house in RULES["house"].items():
+        for said in re.finditer(house.replace(" ", r"\s+"), sentence, re.I):
+            at = line + sentence.count("\n", 0, said.start())
+            found.append(f"{page}:{at}: {' '.join(said[0].split())!r}, write: {instead}")
+    words = len(re.findall(r"[\w’'-]+", sentence))
+    if words > RULES["most_words"]:
+        found.append(f"{page}:{line}: {words} words: {sentence[:60]!r} …")
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -73,6 +90,16 @@ def test_a_page_is_written_in_plain_english(page):
 @pytest.mark.parametrize(("text", "tics"), RULES["examples"])
 def test_what_is_found(text, tics):
     assert len(mistakes("page.md", text)) == tics
+
+
+@pytest.mark.parametrize(("text", "words"), RULES["house_examples"])
+def test_house_words_are_found(text, words):
+    assert len(mistakes("claims/page.md", text)) == words
+
+
+def test_a_sentence_of_36_words_is_too_long():
+    assert mistakes("claims/page.md", f"One{' and one' * 17}.") == []
+    assert len(mistakes("claims/page.md", f"One{' and one' * 18}.")) == 1
 
 
 def test_a_mistake_is_named_with_its_line():

@@ -6,7 +6,16 @@ A page shows them by ``:::{drawing} bahdanau luong``, side by side where there i
 from collections.abc import Callable
 from pathlib import Path
 
-from companion.book.drawings import decomposition, learning, networks, tasks
+from companion.book.drawings import (
+    decomposition,
+    folders,
+    learning,
+    networks,
+    paths,
+    stages,
+    tasks,
+    transformers,
+)
 from companion.book.drawings.hand import Drawing
 
 FOLDER = Path("book", "_drawings")  # of the committed files, below the root of the repository
@@ -24,6 +33,7 @@ _MAKERS: tuple[Callable[[], Drawing], ...] = (
     decomposition.nine_terms,
     decomposition.worked_states,
     decomposition.worked_score,
+    decomposition.nine_switches,
     decomposition.exchange,
     decomposition.memory,
     learning.step,
@@ -31,8 +41,23 @@ _MAKERS: tuple[Callable[[], Drawing], ...] = (
     learning.classifier,
     learning.two_labels,
     learning.three_words,
+    stages.words_first,
+    stages.attention_after,
+    stages.same_words,
+    stages.counts,
+    stages.three_sets,
+    stages.fixed_order,
+    stages.two_networks,
+    stages.resting,
+    paths.reversal,
+    paths.paths,
+    transformers.recurrent_pair,
+    transformers.transformer_pair,
+    transformers.three_attentions,
+    folders.inside,
     tasks.reordering,
     tasks.scan,
+    tasks.two_tasks,
 )
 
 

@@ -4,6 +4,25 @@ from companion.book.drawings.hand import SMALL, Drawing, Point, Tone
 
 PARTS: tuple[tuple[str, Tone], ...] = (("μ", "temporal"), ("χ", "input"), ("Δ", "residual"))
 
+# Attention of the network of the landing page, a row for each action that it writes: from all nine
+# terms, and from those without a residual.
+SWITCHED_COMMAND = ("jump", "left", "after", "walk", "twice", "end")
+SWITCHED_ACTIONS = ("walk", "walk", "turn left", "jump", "end")
+ALL_TERMS = (
+    (0.00, 0.00, 0.00, 0.00, 0.99, 0.01),
+    (0.00, 0.00, 0.00, 0.00, 1.00, 0.00),
+    (0.00, 0.00, 1.00, 0.00, 0.00, 0.00),
+    (0.00, 1.00, 0.00, 0.00, 0.00, 0.00),
+    (0.00, 0.00, 1.00, 0.00, 0.00, 0.00),
+)
+WITHOUT_RESIDUAL = (
+    (0.06, 0.00, 0.06, 0.06, 0.78, 0.03),
+    (0.00, 0.00, 0.87, 0.04, 0.08, 0.00),
+    (0.00, 0.00, 0.80, 0.07, 0.12, 0.00),
+    (0.00, 0.93, 0.04, 0.00, 0.02, 0.00),
+    (0.00, 0.00, 0.89, 0.05, 0.07, 0.00),
+)
+
 
 def three_parts() -> Drawing:
     """Draw a state as a clock, a dictionary entry and a notebook."""
@@ -178,6 +197,32 @@ def memory() -> Drawing:
             drawing.text((x + 18, 184), writes[step], size=SMALL)
     drawing.text((46, 184), "in, out:", size=SMALL, tone="muted")
     drawing.text((214, 214), "reading a word takes it from the sum", size=SMALL, tone="muted")
+    return drawing
+
+
+def nine_switches() -> Drawing:
+    """Draw the attention of a network from all terms, and from those without a residual."""
+    drawing = Drawing(
+        "nine_switches",
+        "Attention with and without the notebook",
+        "Two boards, a row for each action that the network writes: walk, walk, turn_left, jump, end. "
+        "Columns are the words of jump left after walk twice, and the end. With all nine terms both walks "
+        "attend to twice. Without the terms that have a residual the second attends to after.",
+        height=386,
+    )
+    boards = (("all nine terms", ALL_TERMS), ("without the terms that have a residual", WITHOUT_RESIDUAL))
+    for board, (title, matrix) in enumerate(boards):
+        top = 200 * board
+        drawing.text((8, top + 18), title, anchor="start", bold=True)
+        columns = [92 + 44 * column for column in range(len(SWITCHED_COMMAND))]
+        for x, word in zip(columns, SWITCHED_COMMAND, strict=True):
+            drawing.text((x, top + 42), word, size=SMALL, tone="muted")
+        for row, (action, weights) in enumerate(zip(SWITCHED_ACTIONS, matrix, strict=True)):
+            y = top + 60 + 27 * row
+            drawing.text((64, y + 4), action, anchor="end", size=SMALL)
+            for x, weight in zip(columns, weights, strict=True):
+                corners = [(x - 20, y - 12), (x + 20, y - 12), (x + 20, y + 12), (x - 20, y + 12)]
+                drawing.area(corners, tone="ink", opacity=0.06 + 0.8 * weight)
     return drawing
 
 

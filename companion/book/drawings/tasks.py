@@ -1,4 +1,4 @@
-"""Drawings of two tasks: the reordering grammar with its glosses, and a SCAN command with its actions."""
+"""Drawings of tasks: the reordering grammar, a SCAN command, and translation beside summary."""
 
 from companion.book.drawings.hand import SMALL, Drawing
 
@@ -9,6 +9,9 @@ SENTENCES: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
     ("once turns the phrases round", "once red fox old owl", "onga ohto ulufo rakko fimbo", (0, 3, 4, 1, 2)),
 )
 SIGNALS = ("wild", "once")  # the words that reorder others
+# The end of a sentence of the grammar of topics, its translation, and the place of each topic of its summary.
+FLOOD, FLOOD_TRANSLATED = "the flood near their war", "la inundo apud ilia milito"
+TOPICS = (4, 1)  # war before flood
 COMMAND, ACTIONS = "walk after run twice", "I_RUN I_RUN I_WALK"
 
 
@@ -67,5 +70,33 @@ def scan() -> Drawing:
         anchor="start",
         size=SMALL,
         tone="muted",
+    )
+    return drawing
+
+
+def two_tasks() -> Drawing:
+    """Draw one source with its translation above and its summary below."""
+    drawing = Drawing(
+        "two_tasks",
+        "One source, two tasks",
+        "The words the flood near their war in the middle. Above, the translation la inundo apud ilia "
+        "milito, with a line to every word. Below, the summary milito inundo, with lines to war and flood "
+        "alone.",
+        height=262,
+    )
+    places = [36 + 67 * place for place in range(5)]
+    source, translation = FLOOD.split(), FLOOD_TRANSLATED.split()
+    drawing.text((8, 18), "translation: every word", anchor="start", size=SMALL, tone="muted")
+    for place, (x, word, translated) in enumerate(zip(places, source, translation, strict=True)):
+        topic = place in TOPICS
+        drawing.text((x, 46), translated)
+        drawing.line((x, 54), (x, 106))
+        drawing.text((x, 124), word, tone="highlight" if topic else "ink", bold=topic)
+    for place, origin in enumerate(TOPICS):
+        x = 136 + 67 * place
+        drawing.line((places[origin], 134), (x, 198), tone="highlight")
+        drawing.text((x, 216), translation[origin])
+    drawing.text(
+        (8, 248), "summary: topics alone, the most important first", anchor="start", size=SMALL, tone="muted"
     )
     return drawing

@@ -1,28 +1,24 @@
 """The networks that run in the page: small, trained by one command, written with their components.
 
 ``python -m notebooks.attend.alignment_breakdown.networks`` writes a script of each, weights and components in
-half precision, and ``networks.json``: what they are and how well they do, as rounded. With ``picture`` behind
-it, only the landing page's picture is drawn.
+half precision, and ``networks.json``: what they are and how well they do, as rounded.
 """
 
 import base64
 import json
 import re
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from matplotlib.figure import Figure
 
 from attnlib.decomposition import Parts, alignment_terms
 from attnlib.files import write_text_atomic
 from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.trace import Trace
 from companion.book.project import find_root
-from companion.book.style import as_svg, style
 from companion.data.task import Task
 from companion.runs.encoder_decoder import new_model
 from companion.runs.evaluate import evaluate
@@ -108,34 +104,28 @@ def terms_of(trace: Trace, batch: Batch, tables: dict[str, torch.Tensor]) -> tor
 
 
 @torch.no_grad()
-def picture() -> Figure:
-    """Attention of the landing page's sentence, from all nine terms and from those without a residual."""
+def switched_attention() -> tuple[list[str], list[str], torch.Tensor, torch.Tensor]:
+    """Return the words, the actions and two attentions of the landing page's sentence.
+
+    The first attention is the network's, the second that of the terms without a residual; both have the
+    shape (actions, words).
+    """
     network, task, tables = in_page("scan", "AED")
     words = SENTENCE.split()
     actions = interpret(words)  # which it writes
-    said = [*(action.removeprefix("I_").lower() for action in actions), "end"]
     pair = ([task.source_vocabulary.encode(words)], [task.target_vocabulary.encode(actions)])
     trace = network(batch := collate(Corpus.from_ids(*pair), [0]))
-    left = terms_of(trace, batch, tables)[:2, :2, 0].sum((0, 1)).softmax(-1)
-    drawn = {"all nine terms": trace.attention[0], "without the terms that have a residual": left}
-    with style():
-        figure = Figure(figsize=(7, 2.7))
-        for axes, (title, matrix) in zip(figure.subplots(1, 2), drawn.items(), strict=True):
-            axes.imshow(matrix.numpy(), cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
-            axes.set_title(title)
-            axes.set_xticks(range(len(words) + 1), [*words, "end"], rotation=90)
-            axes.set_yticks(range(len(said)), said)
-    return figure
+    without_residual = terms_of(trace, batch, tables)[:2, :2, 0].sum((0, 1)).softmax(-1)
+    written = [action.removeprefix("I_").lower().replace("_", " ") for action in actions]
+    return [*words, "end"], [*written, "end"], trace.attention[0], without_residual
 
 
-def main(asked: list[str]) -> None:
+def main() -> None:
     root = find_root()
-    if asked != ["picture"]:
-        with TemporaryDirectory() as scratch:
-            about = [export(*pair, Store(scratch), root / SCRIPTS) for pair in product(UPDATES, NETWORKS)]
-        write_text_atomic(ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    write_text_atomic(root / "book" / "_static" / "nine_switches.svg", as_svg(picture()))
+    with TemporaryDirectory() as scratch:
+        about = [export(*pair, Store(scratch), root / SCRIPTS) for pair in product(UPDATES, NETWORKS)]
+    write_text_atomic(ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -105,7 +105,7 @@ class Config(BaseConfig):
     fewest_phrases: int = 2  #: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
     most_phrases: int = 4  #: most phrases of one
     length: int = 10  #: words of a sentence to copy
-    n_train: int = 12_800  #: sentences to train on, of tasks made by rule
+    n_train: int = 12_800  #: sentences to train on, of synthetic tasks
     n_held_out: int = 300  #: held-out sentences of these
     text_words: int = 3_000  #: of either vocabulary of captions
     width: int = 64  #: of states and embeddings

@@ -12,7 +12,7 @@ PARAMETERS = {  # of the classifiers with their embeddings (section A.8), by tit
     "IMDB": 19_376_282, "AG News": 10_594_382, "20 NG": 5_021_282, "SST": 4_581_482, "Amzn": 12_407_882,
     "Yelp": 13_685_282, "SMS": 2_682_182,
 }  # fmt: skip
-TITLES = {  # of the rows, by our names of the sets; what is made by rule has none
+TITLES = {  # of the rows, by our names of the sets; synthetic sets have none
     "imdb": "IMDB", "ag_news": "AG News", "twenty_newsgroups": "20 NG", "sst": "SST", "sst_as_text": "SST",
     "amazon": "Amzn", "yelp": "Yelp", "sms_spam": "SMS", "iwslt14_de_en": "IWSLT14",
     "multi30k_de_en": "Multi30k", "multi30k_en_de": "Multi30k", "news_en_nl": "News En-Nl",

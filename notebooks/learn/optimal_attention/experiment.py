@@ -307,7 +307,7 @@ class Config(BaseConfig):
     seeds: Positive = 3  #: networks of each kind
     dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
     texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
-    #: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops
+    #: where Multi30k or SST is not on this machine: by_rule takes a synthetic set, stop stops
     absent: Literal["by_rule", "stop"] = "by_rule"
     train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
     n_validation: NotNegative = 40  #: pairs they are judged on; 0 for all

@@ -202,7 +202,7 @@ class Kind(NamedTuple):
 
 
 class Config(BaseConfig):
-    """Settings: a grid of networks on tasks made by rule, and the four that have names on captions."""
+    """Settings: a grid of networks on synthetic tasks, and the four that have names on captions."""
 
     #: ``reordering`` (half of the sentences may be), ``number_words``
     task: tuple[Annotated[str, OneOf(SIZES)], ...] = ("reordering",)

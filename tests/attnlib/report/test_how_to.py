@@ -1,4 +1,4 @@
-"""The lines of the how-to, as they are printed; networks inside the package, which have learned."""
+"""The lines of the quick start and the reference pages, as they are printed; networks of the package."""
 
 import re
 import shlex
@@ -28,7 +28,8 @@ from tests.attnlib.refusals import flip, refused
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "book/how_to.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "book/how_to.md", *sorted((ROOT / "book/reference").glob("*.md"))]
+PAGE = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 
 
 def block(language, word):
@@ -58,7 +59,7 @@ def test_a_checkpoint_and_two_texts(here, tiny):
     lines = block("python", "import Checkpoint").replace("[0, 5]", "[0, 1]")
     named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', '"./tiny"')
     assert named != lines
-    exec(compile(named, "how_to.md", "exec"), {})
+    exec(compile(named, "reference", "exec"), {})
     report = (here / "report/index.html").read_text(encoding="utf-8")
     assert "<bdi>chien</bdi>" in report  # words, not ids
     assert "agreement with the lexical probe" in report
@@ -70,7 +71,7 @@ def test_word_alignments(here, tiny):
     lines = block("python", "import align\n").replace("layer=2", "layer=1")
     named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', '"./tiny"')
     assert named != lines
-    exec(compile(named, "how_to.md", "exec"), given := {})
+    exec(compile(named, "reference", "exec"), given := {})
     assert len(given["pairs"].to_pharaoh().splitlines()) == 24
 
 
@@ -78,7 +79,7 @@ def test_word_alignments(here, tiny):
 @pytest.mark.parametrize("first", [True, False])
 def test_an_nn_transformer(here, first):
     given = {"model": drawn(Translator(batch_first=first)), "batches": [BATCH] * 5}
-    exec(compile(block("python", "import Hooked, Modules, Stream, report\n"), "how_to.md", "exec"), given)
+    exec(compile(block("python", "import Hooked, Modules, Stream, report\n"), "reference", "exec"), given)
     said = said_by(here / "report")
     assert (len(said["heads"]), said["learned"]["sentences"]) == (4, 4)
     assert said["heads"][0]["rows_probed"] > 0
@@ -86,12 +87,12 @@ def test_an_nn_transformer(here, first):
 
 def test_shares_against_interventions():
     given = {"stream": Stream(Toy(), range(10))}
-    exec(compile(block("python", "interventions=True"), "how_to.md", "exec"), given)
+    exec(compile(block("python", "interventions=True"), "reference", "exec"), given)
     assert given["analysis"].interventions
 
 
 def test_any_modules_by_their_names(here):
-    exec(compile(block("python", "class Reader"), "how_to.md", "exec"), {})
+    exec(compile(block("python", "class Reader"), "reference", "exec"), {})
     said = said_by(here / "report")
     assert [row["head"] for row in said["heads"]] == [0, 1]
     assert said["unchecked"] == []
@@ -110,7 +111,7 @@ def test_saved_traces_written_and_read(here, words):
     if not words:
         lines = lines.replace("torch.randint(0, 50, (8, 12), generator=rng)", "torch.zeros(8, 12).long()")
         assert "torch.zeros(8, 12)" in lines
-    exec(compile(lines, "how_to.md", "exec"), {})
+    exec(compile(lines, "reference", "exec"), {})
     said = said_by(here / "report")
     assert (said["fitted"], said["judged"], said["unchecked"]) == (64, 16, ["cross.0"])
     for row in said["terms"]:
@@ -128,7 +129,7 @@ def test_an_encoder_of_sound(here):
     model = model_of("Whisper", **sizes)
     sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
     given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}
-    exec(compile(block("python", "import FrameBatch"), "how_to.md", "exec"), given)
+    exec(compile(block("python", "import FrameBatch"), "reference", "exec"), given)
     said = said_by(here / "report")
     assert (said["source"], said["fitted"], said["judged"]) == ("frames", 32, 8)
     assert said["learned"]["sentences"] == 8
@@ -140,7 +141,7 @@ def test_a_decoder_or_an_encoder_alone(here, name):
     tokenizer = tokenizer_of(LINES)
     model = single_model(name, vocab_size=len(tokenizer))
     given = {"model": model, "tokenizer": tokenizer, "texts": LINES}
-    exec(compile(block("python", "attnlib.analyse(model, texts"), "how_to.md", "exec"), given)
+    exec(compile(block("python", "attnlib.analyse(model, texts"), "reference", "exec"), given)
     said = said_by(here / "report")
     kind = "encoder_self" if name == "Bert" else "decoder_self"
     assert {row["kind"] for row in said["heads"]} == {kind}
@@ -150,7 +151,7 @@ def test_a_decoder_or_an_encoder_alone(here, name):
 
 
 def test_a_network_of_the_package(here):
-    exec(compile(block("python", "zoo"), "how_to.md", "exec"), {})
+    exec(compile(block("python", "zoo"), "reference", "exec"), {})
     assert len(said_by(here / "report")["heads"]) == 4
 
 

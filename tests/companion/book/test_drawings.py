@@ -8,9 +8,14 @@ import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from attnlib.models.corpus import Corpus
+from attnlib.models.vocabulary import MARKS
 from companion.book.drawings import FOLDER, drawings
 from companion.book.drawings.hand import FILL_COLOURS, LINE_COLOURS, STROKE, TINT, WIDEST, Box, Words, plain
-from companion.book.drawings.tasks import ACTIONS, COMMAND, SENTENCES
+from companion.book.drawings.stages import PAIRS, count_table
+from companion.book.drawings.tasks import ACTIONS, COMMAND, FLOOD, FLOOD_TRANSLATED, SENTENCES, TOPICS
+from notebooks.learn.early_dynamics.word_counts import alignment, cooccurrence, translation
+from notebooks.shared import lexicon
 from notebooks.shared.tasks import interpret, translate
 from tests.companion.book.book_builders import ROOT
 
@@ -24,6 +29,7 @@ SELECTORS = {
     "dark": r'html\[data-theme="dark"\]',
 }  # of their colours
 INKS = {"light": ("#222832", "#48566b"), "dark": ("#ced6dd", "#9ca4af")}  # its text, its muted text
+SHOWN = r"^(?::::\{drawing\}|<!-- book:drawing) ([\w ]+?)(?: -->)?$"  # names of drawings on a page
 LEAST_CONTRAST = 4.5  # WCAG AA, for letters of any size
 
 
@@ -169,12 +175,39 @@ def test_the_command_stands_for_the_actions_that_are_drawn():
     assert " ".join(interpret(COMMAND.split())) == ACTIONS
 
 
+FIRST = len(MARKS)  # of the ids of words
+
+
+def test_the_counts_that_are_drawn_are_those_of_the_chapter():
+    sources, targets = (sorted({word for pair in PAIRS for word in pair[side].split()}) for side in (0, 1))
+    corpus = Corpus.from_ids(
+        [[FIRST + sources.index(word) for word in source.split()] for source, _ in PAIRS],
+        [[FIRST + targets.index(word) for word in target.split()] for _, target in PAIRS],
+    )
+    counted = cooccurrence(corpus, FIRST + len(sources), FIRST + len(targets))
+    drawn = count_table()
+    for row, source in enumerate(sources):
+        for column, target in enumerate(targets):
+            assert counted[FIRST + row, FIRST + column] == pytest.approx(
+                float(drawn.get((source, target), 0))
+            )
+    fimbo = alignment(translation(counted), corpus.source(0), corpus.target(0))[1]
+    assert fimbo.tolist() == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_the_sentence_of_two_tasks_is_translated_and_summed_up_as_drawn():
+    words = FLOOD.split()
+    assert " ".join(lexicon.translate(words)[0]) == FLOOD_TRANSLATED
+    summary, _ = lexicon.summarise(words)
+    assert summary == tuple(lexicon.TRANSLATIONS[words[place]] for place in TOPICS)
+
+
 def test_every_drawing_is_on_a_page_and_no_page_has_another():
     pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "notebooks").rglob("*.md")]
     shown = {
         name
         for page in pages
-        for names in re.findall(r"^:::\{drawing\} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for names in re.findall(SHOWN, page.read_text(encoding="utf-8"), re.MULTILINE)
         for name in names.split()
     }
     assert shown == set(DRAWINGS)

@@ -127,10 +127,10 @@ def snippets(page: str) -> list[str]:
 
 
 def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, monkeypatch):
-    *_, snippet = snippets("book/how_to.md")  # the first is below, others are with the analysis
+    (snippet,) = snippets("book/reference/your_states.md")
     names: dict = {}
     monkeypatch.chdir(tmp_path)
-    exec(compile(snippet, "how_to.md", "exec"), names)
+    exec(compile(snippet, "your_states.md", "exec"), names)
     names["pyplot"].close()
     assert (tmp_path / "shares.png").stat().st_size > 1_000
 
@@ -191,7 +191,8 @@ def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
 @pytest.mark.slow
 def test_a_plot_of_ones_own_has_a_panel_for_each_kind_of_network(monkeypatch):
     monkeypatch.chdir(ROOT)
-    exec(compile(snippets("book/how_to.md")[0], "how_to.md", "exec"), names := {})
+    (snippet,) = snippets("book/reference/rerun.md")
+    exec(compile(snippet, "rerun.md", "exec"), names := {})
     drawn = [axes.get_title() for axes in pyplot.gcf().axes]
     pyplot.close()
     assert drawn == [f"kind = {kind}" for kind in names["points"]["kind"].unique()]

@@ -171,7 +171,7 @@ def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, t
 
 @pytest.mark.long
 def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):
-    """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
+    """A dry run in a checkout without results or models; its tasks are synthetic and need no data."""
     profile, name = "profiles/slurm/config.yaml", "robustness"
     copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"]

@@ -37,6 +37,12 @@ def test_evidence_is_numbers_without_a_verdict(estimates, text):
     [
         ("scan.AO.temporal_share", "SCAN, attention only: temporal share"),
         ("gain", "gain"),
+        (
+            "dial.by_mark.75.AED.gain",
+            "75 % of sentences may reorder, GRU with attention: along the dial, gain",
+        ),
+        ("sst.alpha_beta.agreement", "SST: attention and probe, agreement"),
+        ("slow_less_fast.0p01", "slow minus fast, 0.01"),
         ("scan.AED.x_y − scan.AO.x_y", "SCAN, GRU with attention: x y minus SCAN, attention only: x y"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tasks made by rule: what all of them promise, and sequences relabelled, permuted and copied."""
+"""Synthetic tasks: what all of them promise, and sequences relabelled, permuted and copied."""
 
 from operator import itemgetter
 

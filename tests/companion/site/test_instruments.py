@@ -18,7 +18,9 @@ from docutils.core import publish_string
 from myst_parser.parsers.docutils_ import Parser
 
 from attnlib.models.corpus import Corpus, collate
+from companion.book.drawings import decomposition
 from companion.book.notebook import instrument
+from companion.book.site import fill_markers
 from companion.claims.estimates import look_up
 from companion.claims.scorecard import SIGNS, scorecard_markdown
 from companion.claims.verdicts import Verdict
@@ -74,8 +76,8 @@ def made(tmp_path_factory):
     front = re.search(
         r"\{raw\} html\n(<div.*?)```", (ROOT / "book" / "index.md").read_text("utf-8"), re.DOTALL
     )
-    (folder / "index.html").write_text(head + front[1], encoding="utf-8")
-    (folder / "_static" / "nine_switches.svg").symlink_to(ROOT / "book" / "_static" / "nine_switches.svg")
+    filled = fill_markers(front[1], folder)
+    (folder / "index.html").write_text(head + filled, encoding="utf-8")
     pages["front"] = SimpleNamespace(data=None, path=folder / "index.html")
     return pages
 
@@ -567,20 +569,18 @@ def test_the_small_one_has_a_picture_and_a_table_without_scripts_and_in_print(sh
     page.wait_for_selector(".stage[data-network]")
     page.evaluate("document.querySelector('.stage').removeAttribute('data-network')")
     page.emulate_media(media="print")
-    assert page.locator(".static img").is_visible()
+    assert page.locator(".static svg.drawing").is_visible()
 
 
-def test_the_picture_of_the_small_one_is_what_the_network_does():
-    drawn, kept = networks.picture(), (ROOT / "book" / "_static" / "nine_switches.svg").read_text("utf-8")
-    labels = [label for axes in drawn.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())]
-    names = [label.get_text() for label in labels]
-    assert all(kept.count(f">{name}<") == names.count(name) for name in names)
-    front = (ROOT / "book" / "index.md").read_text("utf-8")
-    assert f"carries out {networks.SENTENCE}," in front
-    best = [[names[n] for n in axes.images[0].get_array().argmax(1)] for axes in drawn.axes]
-    (other,) = (n for n, (full, left) in enumerate(zip(*best, strict=True)) if full != left)
-    step = ("first", "second")[other]
-    assert f"at its {step} step that is on {best[1][other]}, not on {best[0][other]}" in front
+def test_the_drawing_of_the_small_one_is_what_the_network_does():
+    words, actions, attention, without_residual = networks.switched_attention()
+    assert tuple(words) == decomposition.SWITCHED_COMMAND
+    assert tuple(actions) == decomposition.SWITCHED_ACTIONS
+    for drawn, computed in (
+        (decomposition.ALL_TERMS, attention),
+        (decomposition.WITHOUT_RESIDUAL, without_residual),
+    ):
+        torch.testing.assert_close(torch.tensor(drawn), computed, atol=0.0051, rtol=0)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -234,6 +234,19 @@ def test_no_description_of_an_attribute_is_taken_for_its_type(html):
     assert 'Type<span class="colon"' not in text
 
 
+def test_every_page_has_a_title_words_and_a_picture_for_other_sites(html, pages):
+    wrong = []
+    for page in pages:
+        text = (html / page).read_text(encoding="utf-8")
+        shown = dict(re.findall(r'<meta property="og:(title|description|image)" content="([^"]*)"', text))
+        picture = ((html / page).parent / shown["image"]).resolve()
+        if not shown["title"] or not shown["description"] or re.search("[✓✗]", shown["description"]):
+            wrong.append((page, shown))
+        if picture.suffix != ".png" or not picture.is_file():
+            wrong.append((page, shown["image"]))
+    assert wrong == []
+
+
 def test_links_inside_the_site_resolve(html, pages):
     texts = {
         path: path.read_text(encoding="utf-8") for path in html.rglob("*.html") if "_static" not in path.parts

@@ -11,9 +11,11 @@ from unittest.mock import patch
 import jinja2
 import nbformat
 import pytest
+from PIL import Image
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput, UnknownName
+from companion.book import previews
 from companion.book.site import here_lines, moved_pages, stage, table_of_contents, write_moved
 from tests.companion.book.book_builders import ROOT, copied, output_of
 from tests.companion.claims.claims_builders import save
@@ -43,6 +45,7 @@ def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
     made = ("rise.svg", "rise.png", "rise.csv", "other.txt")
     put(tmp_path, GIVEN["files"] | {f"executed/attend/rise.files/{name}": name for name in made})
+    Image.new("RGB", (30, 20), "white").save(tmp_path / "executed/attend/rise.files/rise.png")
     rise = tmp_path / "executed" / "attend" / "rise.ipynb"
     write_notebook(rise, code(tags=["injected-parameters"]), code(image(**SAID)))
     return tmp_path
@@ -71,6 +74,14 @@ def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that
     ]
     assert "other.txt" not in links
     assert "/_files/figures/attend/rise/rise.svg\n:alt: A line that rises." in page(root, "index.md")
+
+
+def test_a_chapter_that_was_run_has_a_picture_for_other_sites(root):
+    run(root)
+    with Image.open(root / "src/_files/previews/attend/rise.png") as picture:
+        assert picture.size == previews.SIZE
+    (root / "executed/attend/rise.ipynb").unlink()
+    assert "_files/previews/attend/rise.png" in run(root)[1]
 
 
 def test_staging_twice_writes_nothing_and_a_change_only_itself(root):

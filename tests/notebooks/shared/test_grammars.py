@@ -1,4 +1,4 @@
-"""Tasks made by rule: by hand, against what was published or another rule, and how samples are drawn."""
+"""Synthetic tasks: by hand, against what was published or another rule, and how samples are drawn."""
 
 import re
 from contextlib import suppress
