@@ -4,6 +4,7 @@ The book has one locked environment (requirements.lock). The library allows rang
 take both ends.
 """
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,17 @@ import nox
 
 PYTHONS = ["3.11", "3.12", "3.13"]
 LIBRARY = ["tests/attnlib", "attnlib"]
-TESTS = ["pytest", "pytest-xdist", "hypothesis", "beartype", "psutil"]
+TESTS = (
+    "pytest",
+    "pytest-xdist",
+    "hypothesis",
+    "beartype",
+    "psutil",
+    "scipy",
+    "beautifulsoup4",
+    "pyyaml",
+    "ipykernel",  # the report in a notebook
+)
 EXTRAS = ("hf", "plots")
 
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -46,6 +57,8 @@ def _test(session: nox.Session) -> None:
 
 def _tests_at_lowest() -> list[str]:
     """Packages of the tests with their ranges, so that no version from years ago is chosen."""
-    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ranges = project["optional-dependencies"]["test"]
-    return [line for line in ranges if line.startswith(tuple(TESTS))]
+    extras = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    lines = {line for extra in extras.values() for line in extra}
+    return sorted(line for line in lines if re.split("[<>=]", line)[0] in TESTS)

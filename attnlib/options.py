@@ -19,7 +19,8 @@ Stage = Literal["fit", "judge", "report", "all"]
 TEXT_OPTIONS = ("source_language", "target_language", "prefix", "target_tokenizer")
 PASS_OPTIONS = ("kinds", "layers", "ignore_special")
 BATCH_OPTIONS = ("batch_size", "longest", "probed", "generate", "generation")
-MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, "device")
+OWN_OPTIONS = ("sentence", "translation")  # no number of the tables depends on them
+MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, *OWN_OPTIONS, "device")
 CALL_OPTIONS = ("out", "threads", "shard", "stage", "tables")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
 
@@ -41,6 +42,13 @@ Prefix = Annotated[
 ]
 TargetTokenizer = Annotated[
     str | None, Option(help="Folder or name of the target's tokenizer, if each side has one.")
+]
+Generation = Annotated[
+    str | None,
+    Option(
+        help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
+        "config: as its generation config says."
+    ),
 ]
 BatchSize = Annotated[int, Option(min=1, help="Pairs passed through the model at once.")]
 Longest = Annotated[int, Option(min=1, help="Pieces of a side; the rest is cut off.")]
@@ -64,13 +72,7 @@ class AnalyseOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, the likeliest piece first.")
     ] = False
-    generation: Annotated[
-        str | None,
-        Option(
-            help="How it writes, as in num_beams=4,length_penalty=0.6 or do_sample=true,top_k=10,seed=1; "
-            "config: as its generation config says."
-        ),
-    ] = None
+    generation: Generation = None
     traces: Annotated[
         Path | None,
         Option(help="Folder of safetensors that other code saved, instead of a model and a text."),
@@ -110,6 +112,18 @@ class AnalyseOptions:
     every: Annotated[int, Option(min=1, help="Hold out and judge one batch in so many.")] = 5
     probed: Annotated[int, Option(min=0, help="Batches of which the lexical probe is taken; it is slow.")] = 4
     sentences: Annotated[int, Option(min=0, max=12, help="Judged pairs on the page.")] = 12
+    sentence: Annotated[
+        list[str] | None,
+        Option(
+            help="A source sentence of your own, first on the page, with the terms of every head in "
+            "sentences.csv; again for another.",
+            show_default="none",
+        ),
+    ] = None
+    translation: Annotated[
+        list[str] | None,
+        Option(help="Its translation, again for each; by default the model writes it.", show_default="none"),
+    ] = None
     tables: Annotated[
         tuple,
         listed(
@@ -135,6 +149,7 @@ class AnalyseOptions:
 
     def __post_init__(self) -> None:
         self._read_lists()
+        self._read_sentences()
         for name in _PATHS:
             path = getattr(self, name)
             if path is not None:
@@ -165,6 +180,18 @@ class AnalyseOptions:
             value = getattr(self, name)
             values = read(value) if isinstance(value, str) else as_tuple(value)
             object.__setattr__(self, name, values)
+
+    def _read_sentences(self) -> None:
+        """Make tuples of the sentences of one's own; of a call in Python there may be one, a text."""
+        for name in OWN_OPTIONS:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                value = (value,)
+            object.__setattr__(self, name, tuple(value) if value else None)
+        if self.sentence and self.words:
+            raise BadInput("--sentence has terms by piece, and --words joins pieces: leave one of them out")
+        if self.translation and not self.sentence:
+            raise BadInput("--translation belongs to a sentence: give --sentence as well")
 
     def _check_names(self) -> None:
         from attnlib.decomposition.components import Method
@@ -226,6 +253,7 @@ class AlignOptions:
     generate: Annotated[
         bool, Option("--generate", help="The model writes the target itself, into OUT.target.txt.")
     ] = False
+    generation: Generation = None
     layer: Annotated[
         str | None, Option(help="Number of a layer, or mean, over all heads.", show_default="the best")
     ] = None
@@ -263,6 +291,8 @@ class AlignOptions:
             object.__setattr__(self, name, _number_or_mean(name, getattr(self, name)))
         if (self.target is None) != self.generate:
             raise BadInput("give --target, or --generate for the model to write it, and not both")
+        if self.generation is not None and not self.generate:
+            raise BadInput("--generation says how the model writes the target: give --generate as well")
         if self.reverse is None and self.reverse_prefix:
             raise BadInput("--reverse-prefix is of a model of the other direction: give --reverse as well")
 

@@ -26,6 +26,7 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 
 _HEAD = 1 << 16  # bytes that are looked at to tell encodings and layouts
 _SAMPLE = 20  # rows that are looked at to tell a table from lines
+_OF_A_SCRIPT = 0.4  # share of its letters with one upper byte in UTF-16; no letter is that frequent in ASCII
 _SHOWN = 24  # characters of a line in a message
 
 _UNPACKERS = {
@@ -639,7 +641,7 @@ def _decoded(stream: io.BufferedReader, label: str) -> Iterator[str]:
 
     encoding = _encoding(head, whole, label)
     binary = io.BufferedReader(io.BytesIO(content[0])) if content else stream  # type: ignore[arg-type]
-    newline = "\r" if _ends_with_returns(head) else "\n"
+    newline = "\r" if _ends_with_returns(head.decode(encoding, errors="ignore")) else "\n"
     number = 0
     try:
         with io.TextIOWrapper(binary, encoding=encoding, newline=newline) as text:
@@ -655,9 +657,9 @@ def _decoded(stream: io.BufferedReader, label: str) -> Iterator[str]:
         raise BadInput(f"{label}, line {number + 1:,}: {error}") from error
 
 
-def _ends_with_returns(head: bytes) -> bool:
+def _ends_with_returns(head: str) -> bool:
     """Return True for the line ends of old Macs, a carriage return alone."""
-    return b"\n" not in head and b"\r" in head and b"\0" not in head
+    return "\n" not in head and "\r" in head
 
 
 def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
@@ -678,9 +680,39 @@ def _encoding(head: bytes, whole: Callable[[], bytes], label: str) -> str:
     at_even = content[0::2].count(0)
     at_odd = content[1::2].count(0)
     converted = content.startswith(("ÿþ".encode(), "þÿ".encode()))
-    if len(content) % 2 or converted or min(at_even, at_odd) or max(at_even, at_odd) < len(content) // 8:
+    encoding = "utf-16-le" if at_odd else "utf-16-be"
+    if len(content) % 2 or converted or min(at_even, at_odd):
         raise _with_nul(label)
-    return "utf-16-le" if at_odd else "utf-16-be"
+    has_few = max(at_even, at_odd) < len(content) // 8  # ASCII letters: spaces and line ends, or stray NULs
+    if has_few and not _is_utf_16(content, encoding):
+        raise _with_nul(label)
+    return encoding
+
+
+def _is_utf_16(content: bytes, encoding: str) -> bool:
+    """Return True for letters of another script than Latin, whose NULs are of spaces and line ends alone.
+
+    Their upper bytes are few, one or two a script; or the bytes without the NULs are not UTF-8 either, as
+    those of Chinese. A text of ASCII with a stray NUL is neither.
+    """
+    try:
+        letters = content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    if any(unicodedata.category(letter) in ("Cn", "Co", "Cs") for letter in set(letters)):
+        return False
+    upper_bytes = content[1::2] if encoding == "utf-16-le" else content[0::2]
+    counts = Counter(upper_bytes.replace(b"\0", b""))
+    is_of_a_script = max(counts.values(), default=0) > _OF_A_SCRIPT * len(upper_bytes)
+    return is_of_a_script or not _is_utf_8(content.replace(b"\0", b""))
+
+
+def _is_utf_8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _with_nul(place: str) -> BadInput:

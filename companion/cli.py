@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +23,7 @@ from rich.text import Text
 
 from attnlib.errors import AttnlibError, BadInput, check_known
 from companion.book import workflow
+from companion.book.progress import last_seconds
 from companion.book.project import Figure, Project, current_project, discover, find_all, minutes
 from companion.data import sources
 from companion.paths import PAPER, PROFILES
@@ -105,7 +105,7 @@ def figures(
     if is_about_one:
         _print_parameters(chosen[0])
     else:
-        print("Minutes include the training of networks, which figures share; — is not run yet.")
+        print("Minutes include the training of networks, which figures share; ~ is elsewhere, — not run.")
         print("`attnlib figures FIGURE` lists a figure's parameters, `attnlib run FIGURE` makes it.")
 
 
@@ -119,7 +119,10 @@ def _entry(project: Project, figure: Figure, verdicts: dict[tuple[str, str], str
     """What is known of a figure, for programs; ``verdicts`` is None where nobody has judged."""
     name = figure.experiment
     entry: dict[str, Any] = {"id": figure.id, "title": figure.title, "part": figure.part}
-    entry |= {"place": figure.place, "profiles": {}}
+    entry |= {"place": figure.place, "profiles": {}, "expected_minutes": None}
+    seconds = last_seconds(project.build).get(figure.id)
+    if seconds is not None:
+        entry["expected_minutes"] = round(seconds / 60, 1)
     for profile in PROFILES:
         folder = project.results(profile)
         if (folder / f"{name}.json").is_file():
@@ -148,7 +151,11 @@ def _overview(entries: list[dict[str, Any]], *, verdicts: bool) -> Table:
 
 def _minutes(entry: dict[str, Any], profile: str) -> str:
     taken = entry["profiles"].get(profile, {}).get("minutes")
-    return "—" if taken is None else f"{taken:.1f}"
+    if taken is not None:
+        return f"{taken:.1f}"
+    if profile == "quick" and entry["expected_minutes"] is not None:
+        return f"~{entry['expected_minutes']:.1f}"
+    return "—"
 
 
 def _first_few(value: object) -> str:
@@ -506,8 +513,9 @@ def data_results() -> None:
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    # pooch draws its bars with tqdm, which comes with the extra `book`.
-    fetch = partial(sources.fetch, progress=sys.stderr.isatty() and find_spec("tqdm") is not None)
+    from companion.book.download_bar import bar_on_a_terminal
+
+    fetch = partial(sources.fetch, progress=bar_on_a_terminal())
     raise typer.Exit(_tell_states(names, fetch, ("missing", "corrupt"), verbose=False))
 
 

@@ -1,5 +1,6 @@
 """Where this checkout lies, what is in it, and which file a module is: the ground all folders stand on."""
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -11,6 +12,7 @@ PROFILES = tuple(RESULTS)  # of the book; experiments have ``tiny`` besides, for
 PAPER = ROOT / "results" / "paper"
 ARCHIVE = PAPER / "archive"  # measurements of the paper profile, packed
 SENTINELS = "results/sentinels.json"  # in a checkout: the last outcome of `make sentinels`
+TABLE_OF_TASKS = r"TASKS(: [^=\n]+)? = \{"  # beginning of the line in a module that has tasks
 MEASUREMENTS = ROOT / "build" / "answers"  # new ones, until they are packed
 
 
@@ -25,10 +27,16 @@ def path_of(module: str) -> Path | None:
     return None
 
 
-def modules_with(line: str, where: str = "notebooks/**/*.py") -> dict[Path, str]:
-    """Find the modules that have a line with this beginning, by path; nothing is imported to find them."""
+def modules_with(beginning: str, where: str = "notebooks/**/*.py") -> dict[Path, str]:
+    """Find the modules with a line that begins so, by path; nothing is imported to find them.
+
+    Args:
+        beginning: of the line, a regular expression.
+        where: the modules that are looked at, a pattern below the checkout.
+    """
+    line = re.compile(f"^{beginning}", re.MULTILINE)
     modules = {}
     for path in sorted(ROOT.glob(where)):
-        if f"\n{line}" in path.read_text(encoding="utf-8"):
+        if line.search(path.read_text(encoding="utf-8")):
             modules[path] = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     return modules

@@ -10,6 +10,7 @@ import functools
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,13 +22,16 @@ from playwright.sync_api import sync_playwright
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
+from attnlib.progress import following
 from companion.book.markup import template
+from companion.book.progress import last_seconds, note
 from companion.book.project import current_project
 from companion.book.site import table_of_contents
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 LEFT_OUT = ("api", "command_line", "changelog")  # reference of the code: for the screen
+JOB = "pdf"  # the name of printing among the times of a build
 WIDE = 658  # pixels between the margins of the paper
 PAPER = {"format": "A4", "margin": {"top": "18mm", "bottom": "20mm", "left": "18mm", "right": "18mm"}}
 FOOT = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
@@ -54,10 +58,18 @@ def served(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def print_book(pages: list[str], site: Path, out: Path) -> None:
+def printing_takes(build: Path) -> str:
+    """How long Chromium prints, during which it says nothing: as last time, if it has printed before."""
+    seconds = last_seconds(build).get(JOB)
+    if seconds is None:
+        return "printing, which takes some minutes"
+    return f"printing, about {max(1, round(seconds / 60))} min left"
+
+
+def print_book(pages: list[str], site: Path, out: Path) -> float:
     """Print some pages of a built site, given as paths below it, as one document.
 
-    Raises BadInput: no site, or no Chromium.
+    Returns the seconds in which Chromium printed. Raises BadInput: no site, or no Chromium.
     """
     if CHROMIUM is None or not (site / "index.html").is_file():
         way_out = "`make book` builds it; on Debian, apt install chromium"
@@ -68,10 +80,15 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
         page = browser.new_page(viewport={"width": WIDE, "height": 900})
         page.set_default_timeout(300_000)
         found = []
-        for path in pages:
-            page.goto(f"{address}/{path}")  # "networkidle" alone may come before a long page is read
-            page.wait_for_load_state("networkidle")
-            found.append(page.evaluate(collect, pages))
+        with following(progress=True) as follower:
+            after_page = follower.stage("pages", title="reading pages", n_batches=len(pages))
+            for path in pages:
+                page.goto(f"{address}/{path}")  # "networkidle" alone may come before a long page is read
+                page.wait_for_load_state("networkidle")
+                found.append(page.evaluate(collect, pages))
+                after_page(len(found))
+        print(printing_takes(site.parents[1]), file=sys.stderr, flush=True)
+        began = time.monotonic()
         whole = template(Path(__file__).with_suffix(".html.jinja")).render(pages=found)
         page.goto(f"{address}/index.html")
         page.emulate_media(media="print", color_scheme="light")
@@ -84,15 +101,17 @@ def print_book(pages: list[str], site: Path, out: Path) -> None:
             header_template="<span></span>", footer_template=FOOT, **PAPER,
         )  # fmt: skip
         browser.close()
+    seconds = time.monotonic() - began
     with pikepdf.open(BytesIO(content)) as document:  # Chromium compresses no object but streams
         document.save(out, object_stream_mode=pikepdf.ObjectStreamMode.generate)
+    return seconds
 
 
 def main(out: Path) -> None:
     project = current_project()
     listed = parse_toc_data(table_of_contents(project.root))
     pages = [f"{page}.html" for page in listed if page.partition("/")[0] not in LEFT_OUT]
-    print_book(pages, project.site.parent, out)
+    note(project.build, JOB, print_book(pages, project.site.parent, out))
     print(out)
 
 

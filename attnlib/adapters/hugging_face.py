@@ -680,6 +680,7 @@ def _logits_of(model: Any, read: Tensor, mask: Tensor, **source: Any) -> Float[T
 
 def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
     """Return the attentions of each kind of which one at least has a known form, in the model's order."""
+    _require_one_stream(model)
     places = []
     for path, module in model.named_modules():
         place = _place_of(path, module)
@@ -695,9 +696,32 @@ def _places(model: Any, kinds: Collection[AttentionKind]) -> list[Hooked]:
     for kind in kinds:
         if kind not in known_kinds:
             raise BadInput(
-                f"{type(model).__name__} has no {kind} attention of a known form: leave this kind out"
+                f"{type(model).__name__} has no {kind} attention of a known form: {_way_out(model, kind)}"
             )
     return [place for place in places if place.kind in known_kinds]
+
+
+def _require_one_stream(model: Any) -> None:
+    """Refuse a decoder like ProphetNet's, which reads each target several times, to predict several words."""
+    n_predicted = getattr(getattr(model, "config", None), "ngram", None)
+    if not n_predicted:
+        return
+    raise BadInput(
+        f"{type(model).__name__} predicts {n_predicted} words at each step: its decoder reads a target in "
+        f"{1 + n_predicted} streams, one after the other, and each has its own rows of attention. Save the "
+        "states of one stream, the first for the text itself, and give them to attnlib.pass_of_tensors"
+    )
+
+
+def _way_out(model: Any, kind: str) -> str:
+    """Return, for a message, what to do about a kind of attention that cannot be traced."""
+    is_in_blocks = getattr(getattr(model, "config", None), "attention_type", None) == "block_sparse"
+    if kind == "encoder_self" and is_in_blocks:
+        return (
+            "its encoder attends in blocks (block_sparse), and most pairs have no score; load it with "
+            'attention_type="original_full", or leave this kind out'
+        )
+    return "leave this kind out"
 
 
 def _unknown_cross_attention(model: nn.Module) -> str:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attnlib.analysis.counted import chosen_heads, counted_attention
 from attnlib.analysis.pass_sums import PassSums
+from attnlib.analysis.readings import Readings
 from attnlib.decomposition.components import Components, Method
 from attnlib.decomposition.typicality import AverageAttention
 from attnlib.errors import BadInput
@@ -24,12 +25,13 @@ class Fit(PassSums):
     Attributes:
         components: the sums of the states that projections read, by name of the states.
         averages: the average attention of the chosen heads, by name of the attention.
+        readings: which batches were read, where sums are kept: all of the corpus, the judged ones too.
 
     Raises:
         BadInput: ``heads`` is empty.
     """
 
-    SUMS = (*PassSums.SUMS, "components", "averages")
+    SUMS = (*PassSums.SUMS, "components", "averages", "readings")
 
     def __init__(self, heads: Collection[int] | None = None, *, method: Method):
         super().__init__()
@@ -39,6 +41,7 @@ class Fit(PassSums):
         self.method: Method = method
         self.components: dict[str, Components] = {}
         self.averages: dict[str, AverageAttention] = {}
+        self.readings = Readings()
 
     @property
     def leaves_out_unseen(self) -> bool:

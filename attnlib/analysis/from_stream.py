@@ -1,6 +1,6 @@
 """Analyse a corpus that a model reads batch by batch."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -8,10 +8,11 @@ from typing import Any
 from warnings import warn
 
 from attnlib.adapters.modules import described, weights_digest
+from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import JudgedSums
 from attnlib.analysis.passes import Keeper, both_passes
 from attnlib.analysis.results import Analysis, results
-from attnlib.analysis.samples import samples_of
+from attnlib.analysis.samples import Sample, samples_of
 from attnlib.analysis.stream import Shard, Stream
 from attnlib.arrays import as_tuple
 from attnlib.decomposition.components import Method
@@ -108,12 +109,19 @@ def analysis_of(
     if first_batch is None:
         return replace(analysis, made=made)
     trace = stream.trace(first_batch).validated()
+    samples = samples_of(stream, trace, fit)
     return replace(
         analysis,
         made=made | {"computed in": _computed_in(trace)},
-        samples=samples_of(stream, trace, fit),
+        samples=(*_own_samples(stream, fit), *samples),
         one_sequence=trace.is_one_sequence,
     )
+
+
+def _own_samples(stream: Stream, fit: Fit) -> Iterator[Sample]:
+    """Yield the sentences that a reader has given besides the corpus."""
+    for batch in stream.shown:
+        yield from samples_of(stream, stream.trace(batch).validated(), fit)
 
 
 def _made_by(stream: Stream, judgement: JudgedSums, shard: Shard) -> dict[str, dict]:

@@ -174,9 +174,12 @@ def _pass_over(
         if saved.finished:
             return sums
     last_save = time.monotonic()
+    fit = sums.fit if isinstance(sums, JudgedSums) else sums
     n_read = 0
     number = -1
     for number, batch in stream.numbered():
+        if keep is not None:  # what is kept may be of another process, which read other batches
+            fit.readings.compare(number, batch)
         if not shard.is_of(stage, number):
             continue
         n_read += 1
@@ -189,6 +192,7 @@ def _pass_over(
             keep.save(stage, shard, SavedPass(sums=sums, done=number + 1, finished=False))
             last_save = time.monotonic()
     if keep is not None:
+        fit.readings.end(number + 1)
         keep.save(stage, shard, SavedPass(sums=sums, done=number + 1, finished=True))
     return sums
 

@@ -101,6 +101,8 @@ class Stream(Generic[Batch]):
         never_written: ids that the model may not write; their logits are not counted as predictions.
         model: the network, which a report names and takes the checksum of; by default that of the adapter
             whose method ``trace`` is, if it is one.
+        shown: batches of sentences of a reader's own, which are neither fitted on nor judged: an analysis
+            keeps them as its first samples.
 
     Raises:
         BadInput: batches that can be read only once.
@@ -122,6 +124,7 @@ class Stream(Generic[Batch]):
     made: Callable[[], dict[str, dict]] = dict
     never_written: tuple[int, ...] = ()
     model: nn.Module | None = None
+    shown: tuple[Batch, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):

@@ -8,7 +8,7 @@ from rich.table import Table
 from attnlib.alignment.alignments import Alignments
 from attnlib.alignment.both_directions import Symmetrisation
 from attnlib.files import write_text_atomic
-from attnlib.options import TEXT_OPTIONS, AlignOptions
+from attnlib.options import TEXT_OPTIONS, AlignOptions, arguments
 from attnlib.report.as_text import number
 from attnlib.report.files import csv_of
 from attnlib.report.word_alignments import align
@@ -44,6 +44,7 @@ def align_command(options: AlignOptions) -> None:
         reverse=options.reverse,
         method=cast("Symmetrisation", options.symmetrise),  # align refuses others
         progress=True,
+        generation=arguments(options.generation),
         **options.settings("layer", "head", "shift", "gold_first", "reverse_prefix"),
         **options.settings(*TEXT_OPTIONS, "batch_size", "longest", "device"),
     )

@@ -27,6 +27,7 @@ from attnlib.files import locked
 from attnlib.options import (
     BATCH_OPTIONS,
     CALL_OPTIONS,
+    OWN_OPTIONS,
     PASS_OPTIONS,
     TEXT_OPTIONS,
     AnalyseOptions,
@@ -39,7 +40,7 @@ from attnlib.report.files import RUN, write_report, write_run
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from attnlib.report.sequences import adapter_of_sequences, stream_of_sequences
-from attnlib.report.texts import ParallelText
+from attnlib.report.texts import ParallelText, about_own, own_sentences
 from attnlib.report.words_shown import with_words
 
 PASSES = {"fit": "first pass", "judge": "second pass"}
@@ -86,11 +87,16 @@ def analyse_command(options: AnalyseOptions) -> None:
     if options.stage in STAGES:
         return
     with locked(options.out, ".report.lock", wait=True):  # the last two shards may end together
-        analysis = _finished_analysis(job, options)
+        analysis = _finished_analysis(job, options, console)
         if unfinished or not (options.out / RUN).is_file():
             write_run(options.out, began)
         title = f"How {job.shown} attends"
-        write_report(analysis, options.out, title=title, name=job.name, tables=options.tables)
+        tables = options.tables
+        if options.sentence:
+            tables = (*tables, "sentences")
+        write_report(analysis, options.out, title=title, name=job.name, tables=tables)
+    if options.sentence:
+        console.print(f"your sentences, with the terms of every head: {options.out / 'sentences.csv'}")
     console.print(f"report: {options.out / 'index.html'}")
 
 
@@ -152,7 +158,7 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     else:
         settings = options.settings(*PASS_OPTIONS, *BATCH_OPTIONS)
         settings["generation"] = arguments(options.generation)
-        stream = checkpoint.stream(text, **settings)
+        stream = checkpoint.stream(text, shown=own_sentences(**options.settings(*OWN_OPTIONS)), **settings)
     assert stream.n_batches is not None  # options have no batches without pairs
     settings = options.settings(*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS)
     about = checkpoint.about | text.about
@@ -160,6 +166,9 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
         about |= _GENERATED
     if options.generation is not None:
         about["Target"] = f"what the model itself writes, with {options.generation}"
+    shown = own_sentences(**options.settings(*OWN_OPTIONS))
+    if shown is not None:
+        about |= about_own(shown, one_text=is_single_stack(checkpoint.model))
     references = [ParallelText(path, options.target) for path in options.references or ()]
     for reference in references:
         reference.checked()
@@ -190,7 +199,8 @@ def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: An
     if options.generate:
         raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
     settings = _settings_of_sequences(options) | options.settings("batch_size", "longest")
-    return stream_of_sequences(checkpoint, text, **settings)
+    shown = own_sentences(**options.settings(*OWN_OPTIONS))
+    return stream_of_sequences(checkpoint, text, shown=shown, **settings)
 
 
 def _settings_of_sequences(options: AnalyseOptions) -> dict[str, Any]:
@@ -214,7 +224,7 @@ def _method(options: AnalyseOptions) -> Method:
 
 
 def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
-    """Return how much memory an analysis takes besides the model, in words."""
+    """Return how much memory an analysis takes besides the model, in a sentence or two."""
     if is_single_stack(checkpoint.model):
         adapter = adapter_of_sequences(checkpoint, **_settings_of_sequences(options))
         sizes = (options.batch_size, options.longest)
@@ -226,10 +236,10 @@ def _memory_needed(checkpoint: Checkpoint, options: AnalyseOptions) -> str:
     every_layer = ""
     if caught != with_every_layer:
         every_layer = f" ({with_every_layer / 1e6:,.0f} MB with all layers)"
+    tables = adapter.table_bytes(options.longest) / 1e6
     return (
-        f"besides the model: at most {caught / 1e6:,.0f} MB are caught of a batch{every_layer}; tables of "
-        f"all words would take {adapter.table_bytes(options.longest) / 1e6:,.0f} MB, twice that while they "
-        "are merged or judged by"
+        f"memory besides the model: up to {caught / 1e6:,.0f} MB for a batch{every_layer}, and up to "
+        f"{tables:,.0f} MB for the components of all words, twice as much during the second pass"
     )
 
 
@@ -272,7 +282,8 @@ def _run_stages(job: _Job, stages: list[_StageOfShard], *, options: AnalyseOptio
     for stage, shard in stages:
         if stage == "judge" and (remaining := _remaining(job, "fit", options)):
             return remaining
-        _run(job, stage, shard, options=options, console=console)
+        if not job.keep.is_finished(stage, shard):
+            _run(job, stage, shard, options=options, console=console)
     if options.stage in STAGES:
         return ""
     return _remaining(job, "judge", options)
@@ -359,21 +370,35 @@ def choose_threads(work: Callable[[], object], most: int | None = None) -> dict[
 # -- results --
 
 
-def _finished_analysis(job: _Job, options: AnalyseOptions) -> Analysis:
+def _finished_analysis(job: _Job, options: AnalyseOptions, console: Console) -> Analysis:
     """Return the analysis of all shards, with how well the model writes and with the options of the call."""
     analysis = merged_analysis(job.stream, job.keep, _shard(options), heads=options.heads, about=job.about)
     learned = analysis.learned
     if job.bleu is not None:
-        judged = _judged_batches(job.stream, every=options.every if analysis.held_out else 1)
-        learned = learned | job.bleu(islice(judged, SCORED))
+        every = options.every if analysis.held_out else 1
+        judged = _judged_batches(job.stream, every=every)
+        scored = islice(judged, SCORED)
+        n_judged = sum(HoldOut(every).is_of("judge", number) for number in range(job.n_batches))
+        n_scored = min(SCORED, n_judged)
+        learned = learned | job.bleu(_with_bar(scored, "writing for BLEU", n_scored, console=console))
     if job.checkpoint is not None:
         analysis = with_words(analysis, job.checkpoint)
     return replace(
         analysis,
-        samples=analysis.samples[: options.sentences],
+        samples=analysis.samples[: options.sentences + len(options.sentence or ())],
         learned=learned,
         made=analysis.made | {"options": _options_of_page(options)},
     )
+
+
+def _with_bar(batches: Iterable, title: str, n_batches: int, *, console: Console) -> Iterator[Any]:
+    """Yield batches, with a bar of how many are done."""
+    with following(progress=True, console=console) as follower:
+        after_batch = follower.stage("bleu", title=title, n_batches=n_batches)
+        for n_done, batch in enumerate(batches, start=1):
+            yield batch
+            after_batch(n_done)
+        after_batch(n_batches)
 
 
 def _judged_batches(stream: Stream, *, every: int) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.report.contents import Name
 from attnlib.report.pieces import ignorable_ids
-from attnlib.report.pretrained import Checkpoint, number_of_batches
+from attnlib.report.pretrained import Checkpoint, Generation, generation_arguments, number_of_batches
 from attnlib.report.texts import Text
 from attnlib.trace import SIDES, Trace
 
@@ -107,6 +107,11 @@ class CheckpointPasses:
         text: sources, with their targets or without.
         batch_size: pairs at once.
         longest: pieces of a side; longer ones are cut off.
+        generation: arguments of ``generate`` with which it writes them, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.write`.
+
+    Raises:
+        BadInput: there are such arguments and the targets are given, or there is no such argument.
 
     Example:
         >>> from types import SimpleNamespace
@@ -121,6 +126,12 @@ class CheckpointPasses:
     text: Text
     batch_size: int = 32
     longest: int = 128
+    generation: Generation | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.generation is not None and not self.generate:
+            raise BadInput("generation is about targets that the model writes: leave it or the target out")
+        generation_arguments(self.generation)
 
     @property
     def generate(self) -> bool:
@@ -182,7 +193,7 @@ class CheckpointPasses:
             batch_size=self.batch_size,
             longest=self.longest,
             prefix=self.checkpoint.prefix,
-            write=self.checkpoint.write if self.generate else None,
+            write=partial(self.checkpoint.write, generation=self.generation) if self.generate else None,
             positions=(self.checkpoint.positions["source"], self.checkpoint.positions["target"]),
         )
         for n_read, batch in enumerate(batches, start=1):

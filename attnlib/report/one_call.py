@@ -14,7 +14,7 @@ from attnlib.progress import Progress
 from attnlib.report.order import in_one_order
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
-from attnlib.report.texts import Sentences, text_of
+from attnlib.report.texts import Sentences, about_own, own_sentences, text_of
 from attnlib.report.views import AnalysisWithViews
 from attnlib.report.words_shown import with_words
 
@@ -32,6 +32,8 @@ def analyse(
     progress: Progress | bool | None = None,
     about: dict[str, str] | None = None,
     words: bool = False,
+    sentence: str | Iterable[str] | None = None,
+    translation: str | Iterable[str] | None = None,
     **options: Any,
 ) -> AnalysisWithViews:
     """Fit components of all states on most of a corpus, and judge every head on the rest.
@@ -65,6 +67,10 @@ def analyse(
         words: join the pieces of a tokenizer to words in the samples that are shown: attention is summed over
             the pieces of the word attended to, and averaged over those of the word that attends. Shares and
             all other numbers stay by piece. Samples then have no terms to explain.
+        sentence: a sentence that the text need not have, or several. It is neither fitted on nor judged. They
+            are the first samples of the analysis: ``analysis.explain(0, layer, head)`` has the terms of the
+            first.
+        translation: of each of these sentences; by default the model writes it.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language``, ``prefix`` and ``target_tokenizer``, see
             :meth:`~attnlib.report.pretrained.Checkpoint.load`. Options of its passes: ``kinds``, ``layers``,
@@ -85,6 +91,9 @@ def analyse(
         >>> len(analysis.heads), analysis.method
         (4, 'least_squares')
     """
+    shown = own_sentences(sentence, translation)
+    if shown is not None:
+        options["shown"] = shown
     stream, checkpoint, known = _stream_of(model, source, target, options=options)
     if words and checkpoint is None:
         raise BadInput("words=True joins the pieces of a tokenizer, and a Stream has none: leave it out")
@@ -131,7 +140,11 @@ def _stream_of(
         stream = stream_of_sequences(checkpoint, text, **options)
     else:
         stream = checkpoint.stream(text, generate=text.target is None, **options)
-    return in_one_order(stream), checkpoint, checkpoint.about | text.about
+    shown = options.get("shown")
+    of_sentences = {}
+    if shown is not None:
+        of_sentences = about_own(shown, one_text=is_single_stack(checkpoint.model))
+    return in_one_order(stream), checkpoint, checkpoint.about | text.about | of_sentences
 
 
 def checkpoint_of(model: Any, options: Mapping[str, Any]) -> tuple[Checkpoint, dict[str, Any]]:

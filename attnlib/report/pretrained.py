@@ -499,6 +499,7 @@ class Checkpoint:
         probed: int = 4,
         generate: bool = False,
         generation: Generation | str | None = None,
+        shown: Text | None = None,
     ) -> Stream[LineBatch]:
         """Return the passes of the model over a text.
 
@@ -517,6 +518,8 @@ class Checkpoint:
             generate: let the model itself write the targets, see :meth:`write`; how well it predicts them is
                 not judged.
             generation: arguments of ``generate`` with which it writes them, see :meth:`write`.
+            shown: sentences of a reader's own, which an analysis keeps as its first samples; their targets
+                are written by the model if they have none.
 
         Returns:
             A stream, which reads the text when it is iterated over.
@@ -548,14 +551,14 @@ class Checkpoint:
         def write(batch: TokenBatch, longest: int) -> TokenBatch:
             return self.write(batch, longest, generation)
 
-        def batches() -> Iterable[LineBatch]:
+        def batches_of(some_text: Text) -> Iterator[LineBatch]:
             return line_batches(
                 self.tokenizer,
-                text.pairs(),
+                some_text.pairs(),
                 batch_size=batch_size,
                 longest=longest,
                 prefix=self.prefix,
-                write=write if generate else None,
+                write=write if some_text.target is None else None,
                 positions=(self.positions["source"], self.positions["target"]),
             )
 
@@ -569,7 +572,8 @@ class Checkpoint:
 
         return Stream(
             trace=trace,
-            batches=batches,
+            batches=partial(batches_of, text),
+            shown=() if shown is None else tuple(batches_of(shown)),
             probe=partial(lexical_probe, self.model),
             probed=probed,
             logits=None if generate else adapter.logits,

@@ -21,7 +21,7 @@ from attnlib.files import atomic_path, locked
 from attnlib.former_names import former_arguments
 from attnlib.sealed import load_file, save_file
 
-FORMAT = "attnlib.analysis/9"
+FORMAT = "attnlib.analysis/10"
 SECONDS_BETWEEN_SAVES = 60.0
 
 

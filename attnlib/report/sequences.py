@@ -1,7 +1,7 @@
 """Stream the passes of a decoder or an encoder alone over texts."""
 
 from collections.abc import Collection, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from attnlib.adapters.single_stack import SingleStack
@@ -55,6 +55,7 @@ def stream_of_sequences(
     ignore_special: bool = False,
     batch_size: int = 32,
     longest: int = 128,
+    shown: Text | None = None,
 ) -> Stream[SequenceBatch]:
     """Return the passes of a model that reads one text.
 
@@ -66,6 +67,7 @@ def stream_of_sequences(
         ignore_special: leave out the positions of special pieces; unknown words are words.
         batch_size: texts at once.
         longest: pieces of a text; longer ones are cut off.
+        shown: sentences of a reader's own, which an analysis keeps as its first samples.
 
     Returns:
         A stream, which reads the text when it is iterated over.
@@ -84,6 +86,8 @@ def stream_of_sequences(
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if text.target is not None:
         raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave target out")
+    if shown is not None and shown.target is not None:
+        raise BadInput(f"{type(model).__name__} reads one text and translates nothing: leave translation out")
     if isinstance(tokenizer, TwoTokenizers):
         raise BadInput(f"{type(model).__name__} reads one text: leave the target's tokenizer out")
     adapter = adapter_of_sequences(checkpoint, kinds=kinds, layers=layers, ignore_special=ignore_special)
@@ -102,9 +106,9 @@ def stream_of_sequences(
         model_digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(tokenizer)}
         return {"options": options, "sha256": digests | model_digests}
 
-    def batches() -> Iterator[SequenceBatch]:
+    def batches_of(some_text: Text) -> Iterator[SequenceBatch]:
         # an empty line has nothing to put the prefix before, and is left out
-        texts = (checkpoint.prefix + source for source, _ in text.pairs() if source.strip())
+        texts = (checkpoint.prefix + source for source, _ in some_text.pairs() if source.strip())
         return sequence_batches(tokenizer, texts, batch_size=batch_size, longest=longest)
 
     def losses(batch: SequenceBatch) -> CorpusGaps:
@@ -114,7 +118,8 @@ def stream_of_sequences(
 
     return Stream(
         trace=adapter.trace,
-        batches=batches,
+        batches=partial(batches_of, text),
+        shown=() if shown is None else tuple(batches_of(shown)),
         logits=adapter.logits if predicts else None,
         losses=losses,
         n_batches=number_of_batches(text, batch_size),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from attnlib.analysis.samples import MOST
 from attnlib.errors import BadInput
 from attnlib.text_files import Location, checksum, read_pairs
 from attnlib.text_traces import undone
@@ -180,6 +181,63 @@ class Sentences:
         """
         targets = self.target or [""] * len(self.source)
         return zip(self.source, targets, strict=True)
+
+
+def own_sentences(
+    sentence: str | Iterable[str] | None, translation: str | Iterable[str] | None = None
+) -> Sentences | None:
+    """Return the sentences that a reader wants to see besides those of a text.
+
+    Args:
+        sentence: one source, or several; None for none.
+        translation: of each; None where the model writes them, or reads one text.
+
+    Returns:
+        The sentences; None where there are none.
+
+    Raises:
+        BadInput: a sentence or a translation is empty, there are more than a page shows, or there are
+            translations of another number.
+
+    Example:
+        >>> list(own_sentences("one", "un").pairs())
+        [('one', 'un')]
+    """
+    if sentence is None:
+        if translation is not None:
+            raise BadInput("translation belongs to a sentence: give sentence as well")
+        return None
+    sources = (sentence,) if isinstance(sentence, str) else tuple(sentence)
+    targets = None
+    if translation is not None:
+        targets = (translation,) if isinstance(translation, str) else tuple(translation)
+    sentences = Sentences(sources, targets)
+    if len(sources) > MOST:
+        raise BadInput(f"{len(sources)} sentences are given; a page shows {MOST} of them at most")
+    for text in (*sources, *(targets or ())):
+        if not text.strip():
+            raise BadInput("a sentence or a translation is empty; give some words")
+    return sentences
+
+
+def about_own(sentences: Sentences, *, one_text: bool = False) -> dict[str, str]:
+    """Return what a report states about sentences of a reader's own.
+
+    Args:
+        sentences: that are shown besides those of the text.
+        one_text: whether the model reads one text and writes none.
+
+    Returns:
+        The fact by its name.
+
+    Example:
+        >>> about_own(Sentences(["one"]))
+        {'Own sentences': '1, shown first, neither fitted on nor judged; the model wrote the target'}
+    """
+    writer = ""
+    if sentences.target is None and not one_text:
+        writer = "; the model wrote the target"
+    return {"Own sentences": f"{len(sentences.source)}, shown first, neither fitted on nor judged{writer}"}
 
 
 def _sentences(side: str, sentences: Iterable[str]) -> tuple[str, ...]:

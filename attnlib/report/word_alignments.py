@@ -51,7 +51,7 @@ Direction = Literal["forward", "reverse"]
 # Sentence pairs, at most, on which the best head is looked for where there are no gold links.
 CHOSEN_ON = 1_000
 SHOWN_SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-diag-final-and")
-_OF_PASSES = ("batch_size", "longest")
+_OF_PASSES = ("batch_size", "longest", "generation")
 _OF_STREAM = ("name", "special")
 
 
@@ -88,7 +88,7 @@ def align(
             passes, in which every token is a word.
         source: a file, a text a line, or a list of texts.
         target: their translations, likewise, which the model is made to read (forced decoding). Without a
-            target it writes them itself, greedily.
+            target it writes them itself, greedily or by ``generation``.
         layer: number of a layer, from 0; "mean" takes the mean over all heads of all layers.
         head: number of a head, from 0; "mean" takes the mean over the heads of a layer.
         shift: the decoder step whose attention is that of a target word: "write", the one that predicts it
@@ -104,7 +104,8 @@ def align(
             batches were read.
         options: of the model: ``device``, ``tokenizer``, ``model_kwargs``, ``tokenizer_kwargs``,
             ``source_language``, ``target_language`` and ``prefix``. Its passes have ``batch_size`` (32) and
-            ``longest`` (128 pieces of a side; more are cut off). A stream has ``name``, the word of an id,
+            ``longest`` (128 pieces of a side; more are cut off) and ``generation``, how the model writes, see
+            :meth:`~attnlib.report.pretrained.Checkpoint.write`. A stream has ``name``, the word of an id,
             and ``special``, ids that are not words, or such by side.
 
     Returns:
@@ -204,7 +205,7 @@ def _reverse_passes(
     _require_two_texts(model)
     sources = [" ".join(words) for words in forward.source]
     targets = [" ".join(words) for words in forward.target]
-    return replace(passes, checkpoint=model, text=Sentences(targets, sources))
+    return replace(passes, checkpoint=model, text=Sentences(targets, sources), generation=None)
 
 
 def _without(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from companion.paths import ROOT, modules_with, path_of
+from companion.paths import ROOT, TABLE_OF_TASKS, modules_with, path_of
 
-# Of each registry the beginning of a line that a module has which it finds, and where such modules lie.
+# Of each registry how a line begins, a regular expression, in the modules that it finds, and where these lie.
 REGISTRIES = {
-    ROOT / "companion" / "runs" / "registry.py": ("def record(", ("notebooks/**/*.py",)),
-    ROOT / "companion" / "data" / "registry.py": ("TASKS = {", ("companion/data/*.py", "notebooks/**/*.py")),
+    ROOT / "companion" / "runs" / "registry.py": (r"def record\(", ("notebooks/**/*.py",)),
+    ROOT / "companion" / "data" / "registry.py": (
+        TABLE_OF_TASKS,
+        ("companion/data/*.py", "notebooks/**/*.py"),
+    ),
 }
 
 

@@ -131,6 +131,8 @@ def bring_data(requests: Iterable[Request]) -> None:
 
     What cannot be had is said on standard error, and the figures that need it say so on their pages.
     """
+    from companion.book.download_bar import bar_on_a_terminal
+
     if os.environ.get("ATTNLIB_DATA"):
         return
     for name in sorted({data for request in requests for data in _data_sets(request)}):
@@ -139,7 +141,7 @@ def bring_data(requests: Iterable[Request]) -> None:
             continue
         print(f"downloading {name} …", file=sys.stderr, flush=True)
         try:
-            sources.fetch(dataset)
+            sources.fetch(dataset, progress=bar_on_a_terminal())
         except AttnlibError as error:
             print(f"{name}: {error}", file=sys.stderr)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from attnlib.files import locked, record_holder
+from companion.book.explained import explained
 from companion.book.progress import Progress
 from companion.book.project import Project
 from companion.data.sources import mirror_folder
@@ -47,7 +48,7 @@ def run(
     environment = {**os.environ, **({"ATTNLIB_DATA": str(mirror)} if mirror else {})}
     call = command(project, targets, jobs, explain=explain)
     if explain:
-        return subprocess.call(call, env=environment)
+        return _explain(call, environment)
     with locked(project.build) as lock:
         reading, writing = os.pipe()
         environment[CALLER] = str(reading)
@@ -69,6 +70,19 @@ def run(
             raise
         finally:
             os.close(writing)
+
+
+def _explain(call: list[str], environment: dict[str, str]) -> int:
+    """Print what a dry run would do, and why; all that Snakemake said where it fails."""
+    process = subprocess.run(
+        call, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    if process.returncode != 0:
+        sys.stderr.write(process.stdout)
+    else:
+        for line in explained(process.stdout.splitlines()):
+            print(line)
+    return process.returncode
 
 
 def _follow(process: subprocess.Popen, build: Path, jobs: int, *, verbose: bool) -> None:

@@ -84,5 +84,6 @@ def _mistake(error: dict, content: object) -> str:
         kind, given = ("kind", about["tag"]) if "tag" in about else (field, error["input"])
         told = str(UnknownName(kind, str(given), options))
     else:
-        told = f"got {error['input']!r}, {error['msg'].replace('Input should be', 'expected')}"
+        what = error["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
+        told = f"got {error['input']!r}, {what}"
     return ": ".join(filter(None, [".".join(place), told]))

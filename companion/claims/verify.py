@@ -221,6 +221,7 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
             told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
             lines.append(f"{told}: {row.judgement.reason}")
     lines += filter(None, map(_not_as_computed, results.values()))
+    lines += filter(None, map(_of_uncommitted_code, results.values()))
     if results:
         lines += altered(Project(root).results("paper"))
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
@@ -238,6 +239,14 @@ def _not_as_computed(result: Result) -> str:
         return ""
     way_out = f"`python -m companion.results.recompute {result.experiment}` computes it from the archive"
     return f"results/paper/{result.experiment}.json has other numbers than when it was computed: {way_out}"
+
+
+def _of_uncommitted_code(result: Result) -> str:
+    """That a published result names a commit which does not have the code that made it."""
+    if not result.provenance.get("dirty"):
+        return ""
+    way_out = f"commit the code, delete this file, and run `attnlib run {result.experiment} --profile paper`"
+    return f"results/paper/{result.experiment}.json was made by code that was not committed: {way_out}"
 
 
 def not_in_the_archive() -> Iterator[str]:

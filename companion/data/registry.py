@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
 
 from attnlib.errors import BadInput, check_known
-from companion.paths import modules_with
+from companion.paths import TABLE_OF_TASKS, modules_with
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
     from companion.data.task import Task
@@ -66,7 +66,7 @@ def checksums(name: str, options: Mapping[str, object]) -> dict[str, str | None]
 @cache
 def _builders() -> dict[str, Callable[..., "Task"]]:
     places = "companion/data/*.py", "notebooks/**/*.py"
-    modules = [module for place in places for module in modules_with("TASKS = {", place).values()]
+    modules = [module for place in places for module in modules_with(TABLE_OF_TASKS, place).values()]
     return {name: make for module in modules for name, make in import_module(module).TASKS.items()}
 
 

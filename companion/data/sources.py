@@ -10,13 +10,13 @@ import hashlib
 import os
 import tomllib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, check_known
 from attnlib.files import atomic_path
@@ -179,8 +179,10 @@ def check(data: Dataset) -> list[FileStatus]:
     return [_status(data, file) for file in data.files]
 
 
-def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
-    """Download what is missing or corrupt, with a bar if ``progress``; the state of every file afterwards.
+def fetch(data: Dataset, *, progress: Callable[[str], Any] | None = None) -> list[FileStatus]:
+    """Download what is missing or corrupt; the state of every file afterwards.
+
+    ``progress`` makes a bar of the name of a file, such as :class:`companion.book.download_bar.DownloadBar`.
 
     A download replaces the old file only after its checksum was found right. Files without an address or a
     known checksum stay "missing". Raises DataUnavailable, CorruptFile, and BadInput: the cache folder cannot
@@ -197,15 +199,16 @@ def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
     return check(data)
 
 
-def _download(data: Dataset, file: File, progress: bool) -> None:
+def _download(data: Dataset, file: File, progress: Callable[[str], Any] | None) -> None:
     import pooch  # here, because the machines that train do without it
 
     plain = cache_folder() / data.folder / file.name
     packed = plain.with_name(plain.name + ".gz")
     destination, other = (packed, plain) if file.packed_as(file.url) else (plain, packed)
+    bar = False if progress is None else progress(file.name)
     with atomic_path(destination) as temporary:
         try:
-            pooch.HTTPDownloader(progressbar=progress)(file.url, str(temporary), None)
+            pooch.HTTPDownloader(progressbar=bar)(file.url, str(temporary), None)
         except OSError as error:  # as every error of the requests library is
             raise DataUnavailable(
                 f"cannot download {file.url}: {error}; try again, or set ATTNLIB_DATA to a folder that holds "

@@ -52,7 +52,7 @@ _WORD_OF_ANY_SCRIPT = rf"""
     | (?: [cdjlmnst] | \w*qu ) ' (?=\w)
     | ' (?: s | re | ve | ll | d | m | t ) \b
     | \d+ (?: [.,]\d+ )*
-    | (?= [{_UNSPACED}] ) \X
+    | (?= [{_UNSPACED}] ) \X \p{{M}}*  # Annex 29 parts two vowel signs of Burmese from their letter
     | [[\w\p{{M}}\p{{Join_Control}}]--[{_UNSPACED}]]+ (?: -[[\w\p{{M}}\p{{Join_Control}}]--[{_UNSPACED}]]+ )*
     | (?! \s ) \X
 """

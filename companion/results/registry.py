@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 @cache
 def _modules() -> dict[str, tuple[Path, str]]:
     """The file and the module of each experiment, by name."""
-    found = modules_with("def compute(config", "notebooks/*/*/experiment.py")
+    found = modules_with(r"def compute\(config", "notebooks/*/*/experiment.py")
     return {path.parent.name: (path, module) for path, module in found.items()}
 
 

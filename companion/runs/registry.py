@@ -27,7 +27,7 @@ from companion.paths import modules_with
 @cache
 def _modules() -> dict[str, str]:
     modules: dict[str, str] = {}
-    for path, module in modules_with("def record(").items():
+    for path, module in modules_with(r"def record\(").items():
         if path.stem in modules:
             raise BadInput(f"{modules[path.stem]} and {module} are two trainings of one name; rename a file")
         modules[path.stem] = module

@@ -62,7 +62,7 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
     own, gone = ([*run, f"target={name}"] for name in names[1:])
-    made = "dry-run", "make --run build/runs/attend-alignment_breakdown-"
+    made = "make the run attend-alignment_breakdown-", "nothing was made now"
     cases = (own, 0, *made), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
     for words, code, *said in cases:
         told = output_of([sys.executable, "-m", "attnlib.cli", *words], root, code=code, **ascii_only)
@@ -155,7 +155,7 @@ def fetched(project, monkeypatch):
     """The data sets that are downloaded, where none is here and none can be had."""
     names = []
 
-    def fetch(data):
+    def fetch(data, *, progress):
         names.append(data.name)
         raise DataUnavailable("cannot download: no network")
 

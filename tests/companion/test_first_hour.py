@@ -53,6 +53,12 @@ def test_figures_are_a_row_each(project):
     ]
 
 
+def test_the_minutes_of_a_figure_that_was_not_made_are_those_of_elsewhere(project, monkeypatch):
+    monkeypatch.setattr("companion.cli.last_seconds", lambda _: {"attend/readout": 90.0})
+    minutes = {line.split()[0]: line.split()[1] for line in attnlib("figures").output.splitlines()[1:4]}
+    assert minutes == {"attend/interchange": "—", "attend/readout": "~1.5", "learn/agreement": "—"}
+
+
 def test_no_claim_is_judged_for_the_list(project, monkeypatch):
     monkeypatch.setattr("companion.claims.verify.verify", None)
     assert attnlib("figures").exit_code == 0

@@ -60,7 +60,7 @@ def choices(profile: str) -> set[tuple[str, str, object]]:
 def defined_measures() -> set[str]:
     """Return all functions that are decorated as measurements, by module and name."""
     found = set()
-    for module in modules_with("@measure(").values():
+    for module in modules_with(r"@measure\(").values():
         for name, function in getmembers(import_module(module), isfunction):
             if function.__module__ == module and hasattr(function, "version"):
                 found.add(f"{module}.{name}")
@@ -72,7 +72,7 @@ def test_every_measure_is_measured():
 
 
 def test_networks_are_trained_in_every_way_there_is():
-    procedures = {path.stem for path in modules_with("def record(")}
+    procedures = {path.stem for path in modules_with(r"def record\(")}
     assert kinds_of_training("tiny") == procedures | {"model of the suite"}
 
 

@@ -7,7 +7,11 @@ import torch
 from torch.utils.data import DataLoader
 
 from attnlib import HuggingFace, Stream, TokenBatch, analyse
+from attnlib.analysis.passes import fit_shard, judge_shard
+from attnlib.analysis.stream import HoldOut, Shard
 from attnlib.errors import BadInput
+from attnlib.report import PartialSums
+from attnlib.report.resume import merged_fit
 from tests.situations.builders import family
 
 PAIRS = [([5 + number % 40, 6, 7], [8 + number % 40, 9, 1]) for number in range(64)]
@@ -94,3 +98,60 @@ SAME = [
 @pytest.mark.parametrize("batches", SAME)
 def test_readings_that_are_the_same_are_analysed(batches):
     assert analysed(batches()).held_out
+
+
+# -- readings of several processes --
+
+
+def stream_of(batches):
+    return Stream(HuggingFace(family("T5")).trace, batches, probed=0)
+
+
+def kept(batches, folder):
+    """What another process goes on with: the same folder, other batches."""
+    stream = stream_of(batches)
+    fit_shard(stream, Shard(), method="means", keep=PartialSums(folder, {}))
+    fit = merged_fit(PartialSums(folder, {}), Shard())
+    return judge_shard(stream, fit, Shard(), keep=PartialSums(folder, {}))
+
+
+@pytest.mark.parametrize("later", [
+    pytest.param(BATCHES[::-1], id="another order"),
+    pytest.param([*BATCHES[:-1], batch_of([([5, 6], [7, 1])] * 8)], id="one batch changed"),
+    pytest.param(BATCHES[:-1], id="a batch less"),
+    pytest.param([*BATCHES, BATCHES[0]], id="a batch more"),
+])  # fmt: skip
+def test_a_second_process_that_reads_other_batches_is_refused(later, tmp_path):
+    fit_shard(stream_of(BATCHES), method="means", keep=PartialSums(tmp_path, {}))
+    with pytest.raises(BadInput, match="read again"):
+        kept(later, tmp_path)
+
+
+def test_a_second_process_that_reads_the_same_batches_goes_on(tmp_path):
+    fit_shard(stream_of(BATCHES), method="means", keep=PartialSums(tmp_path, {}))
+    assert kept([batch_of(PAIRS[start : start + 8]) for start in range(0, 64, 8)], tmp_path).samples == 8
+
+
+class Killed(Exception):
+    pass
+
+
+def killed_after_four():
+    yield from BATCHES[:4]
+    raise Killed
+
+
+def test_a_pass_that_goes_on_with_other_batches_is_refused(tmp_path):
+    keep = PartialSums(tmp_path, {}, seconds=0)
+    with pytest.raises(Killed):
+        fit_shard(stream_of(killed_after_four), method="means", keep=keep)
+    with pytest.raises(BadInput, match="batch 0 differs"):
+        fit_shard(stream_of(BATCHES[::-1]), method="means", keep=keep)
+
+
+def test_shards_of_other_batches_are_not_merged(tmp_path):
+    keep = PartialSums(tmp_path, {})
+    for number, batches in enumerate((BATCHES, BATCHES[::-1])):
+        fit_shard(stream_of(batches), Shard(number, 2, HoldOut(2)), method="means", keep=keep)
+    with pytest.raises(BadInput, match="batch 0 differs"):
+        merged_fit(keep, Shard(0, 2, HoldOut(2)))

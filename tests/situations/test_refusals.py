@@ -6,7 +6,17 @@ from torch import nn
 
 from attnlib import Hooked, HuggingFace, Modules, TokenBatch, adapter_of, lexical_probe, pass_of_tensors
 from attnlib.errors import BadInput
-from tests.situations.builders import BATCH, bart, family, made, reader, t5_gemma, transformers
+from tests.situations.builders import (
+    BATCH,
+    bart,
+    difference,
+    family,
+    made,
+    plain_call,
+    reader,
+    t5_gemma,
+    transformers,
+)
 
 CROSS = "model.decoder.layers.0.encoder_attn"
 
@@ -48,7 +58,7 @@ MODELS = [
     pytest.param(offloaded, "offloaded … whole", id="offloaded"),
     pytest.param(lambda: nn.DataParallel(family("BART")), "model.module", id="DataParallel"),
     pytest.param(lambda: made(lambda: t5_gemma(50.0)), "pass_of_tensors", id="scores with a cap"),
-    pytest.param(lambda: made(prophet), "cross_attn … query_proj … pass_of_tensors", id="n-gram streams"),
+    pytest.param(lambda: made(prophet), "ProphetNet … 3 streams … pass_of_tensors", id="n-gram streams"),
     pytest.param(bert, "lacks an encoder or a decoder", id="an encoder alone"),
     pytest.param(lambda: nn.Linear(2, 2), "attnlib.adapters.Modules", id="no model of transformers"),
 ]
@@ -88,6 +98,65 @@ def test_capped_scores_go_through_as_tensors():
         "cross.0.scale": torch.tensor(attention.scale),
     }
     torch.testing.assert_close(pass_of_tensors(tensors).attentions[0].scores, attention.scores)
+
+
+def test_the_first_stream_of_a_prophet_goes_through_as_tensors():
+    """The way out that the refusal of ProphetNet names."""
+    model = made(prophet)
+    attention = model.prophetnet.decoder.layers[0].cross_attn
+    caught = {}
+
+    def catch(_module, _arguments, named):
+        caught.update(query=named["hidden_states"].detach(), key=named["key_value_states"].detach())
+
+    attention.register_forward_pre_hook(catch, with_kwargs=True)
+    with torch.no_grad():
+        output = model(
+            input_ids=BATCH.source * BATCH.source_mask,
+            attention_mask=BATCH.source_mask.long(),
+            decoder_input_ids=BATCH.target * BATCH.target_mask,
+            output_attentions=True,
+        )
+    n_steps = BATCH.target.shape[1]
+    weights = output.cross_attentions[0][:, :, :n_steps].softmax(-1)  # it returns what comes before
+    tensors = {
+        "source_tokens": BATCH.source,
+        "source_mask": BATCH.source_mask,
+        "target_tokens": BATCH.target,
+        "target_mask": BATCH.target_mask,
+        "cross.0.query_states": caught["query"][:, :n_steps],
+        "cross.0.key_states": caught["key"],
+        "cross.0.scale": torch.tensor(attention.head_dim**-0.5),
+        "cross.0.attention": weights,
+    }
+    for side in ("query", "key"):
+        projection = getattr(attention, f"{side}_proj")
+        weight, bias = projection.weight.detach(), projection.bias.detach()
+        tensors[f"cross.0.{side}_weight"] = weight.unflatten(0, (attention.num_attn_heads, -1))
+        tensors[f"cross.0.{side}_bias"] = bias.unflatten(0, (attention.num_attn_heads, -1))
+    trace = pass_of_tensors(tensors)
+    assert difference(trace, trace.attentions[0], weights) < 1e-6
+
+
+def big_bird():
+    sizes = {"max_position_embeddings": 200, "block_size": 4, "num_random_blocks": 1}
+    return bart("BigBirdPegasus", attention_type="block_sparse", **sizes)
+
+
+def test_attention_in_blocks_is_refused_with_the_argument_that_avoids_it():
+    with pytest.raises(BadInput, match='attention_type="original_full'):
+        HuggingFace(made(big_bird), kinds=("encoder_self",))
+
+
+@pytest.mark.parametrize("kind", ["cross", "decoder_self"])
+def test_the_decoder_of_a_model_whose_encoder_attends_in_blocks_is_traced(kind):
+    model = made(big_bird)
+    long_enough = TokenBatch.of_rows([[5 + place % 50 for place in range(60)]], [[11, 12, 1]])
+    trace = HuggingFace(model, kinds=(kind,)).trace(long_enough)
+    output = plain_call(model, trace, output_attentions=True)
+    of_model = {"cross": output.cross_attentions, "decoder_self": output.decoder_attentions}[kind]
+    for attention in trace.attentions:
+        assert difference(trace, attention, of_model[attention.layer]) < 1e-6
 
 
 class Sparse(nn.Module):

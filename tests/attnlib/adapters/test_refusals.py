@@ -254,7 +254,7 @@ test_models_of_hugging_face_that_are_refused = refused(
      "GPT2LMHeadModel lacks an encoder or a decoder, … whole"),
     (lambda: HuggingFace(nn.Linear(2, 2)), "Linear is not a model … see attnlib.adapters.Modules"),
     (lambda: HuggingFace(toys.model_of("ProphetNet")),
-     "has no cross-attention in the form of T5, BART, mBART or Marian"),
+     "ProphetNetForConditionalGeneration predicts 2 words at each step"),
     # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
     (lambda: HuggingFace(toys.model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
      "LED … has no encoder_self attention of a known form"),

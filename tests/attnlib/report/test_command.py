@@ -466,7 +466,7 @@ def refused(words, message):
     run = toys.attnlib("analyse", *words)
     assert run.exit_code == 2, run.output
     assert isinstance(run.exception, SystemExit)
-    bars = ("Loading weights", "first pass", "second pass", "besides the model", "threads: ")
+    bars = ("Loading weights", "first pass", "second pass", "memory besides the model", "threads: ")
     (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert said.startswith("error: ")
     assert message in said

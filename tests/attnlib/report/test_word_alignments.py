@@ -333,12 +333,39 @@ def test_the_command_writes_what_the_model_wrote(folder):
         assert {int(link.split("-")[1]) for link in row.split()} <= set(range(len(split_words(line))))
 
 
+SAMPLED = {"do_sample": True, "top_k": 20, "seed": 3}
+
+
+def test_what_the_model_writes_by_its_options_is_aligned(words):
+    written = align(words, SOURCES, layer=0, head=0, longest=6, generation=SAMPLED)
+    for source, target in zip(SOURCES, written.target, strict=True):
+        row = words.tokenizer(source, truncation=True, max_length=6)["input_ids"]
+        batch = words.tokenizer(SOURCES, truncation=True, max_length=6)["input_ids"]
+        tokens = words.write(TokenBatch.of_rows(batch, batch), 6, SAMPLED)
+        ids = tokens.target[batch.index(row)][tokens.target_mask[batch.index(row)]].tolist()
+        assert target == words.join("target", ids).words
+
+
+def test_the_command_writes_by_options_of_generate(folder):
+    chosen = ("--generate", "--longest", "5", "--layer", "0", "--head", "0")
+    command(folder, *chosen, "--generation", "do_sample=true,top_k=20,seed=3")
+    written = (folder / "pairs.target.txt").read_text("utf-8").splitlines()
+    expected = align(folder / "tiny", folder / "a.txt", layer=0, head=0, longest=5, generation=SAMPLED)
+    assert written == [" ".join(words) for words in expected.target]
+
+
+def test_generation_is_of_what_the_model_writes(words):
+    with pytest.raises(BadInput, match="leave it or the target out"):
+        align(words, SOURCES, TARGETS, generation=SAMPLED)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         pytest.param((), "--target, or --generate", id="no target"),
         pytest.param(("--target", "b", "--generate"), "--target, or --generate", id="both"),
         pytest.param(("--generate", "--head", "one"), "expected a number from 0, or mean", id="a head"),
+        pytest.param(("--target", "b", "--generation", "config"), "--generate as well", id="writes nothing"),
         pytest.param(("--generate", "--reverse-prefix", "x"), "--reverse", id="a prefix of nothing"),
     ],
 )

@@ -70,13 +70,15 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     write(project, "one", "print(3)")
     told(capfd, 0)
     said = told(capfd, workflow.run(project, ["figures"], 1, explain=True))
-    assert "Updated input files: notebooks/attend/one.md" in said
+    assert "make attend/one: changed: notebooks/attend/one.md" in said
     assert "make attend/two" not in said
 
     # A figure that failed is tried again, though the site was built without it.
     made.with_name("two.ipynb").unlink()
     put(project.root, {"_config.yml": "", "build/_build/html/index.html": ""})
-    assert "make attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
+    assert "make attend/two: it was never made" in told(
+        capfd, workflow.run(project, ["book"], 1, explain=True)
+    )
 
 
 def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):

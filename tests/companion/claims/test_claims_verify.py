@@ -212,6 +212,17 @@ def test_a_result_that_was_altered_and_sealed_again_is_a_problem(root, told):
     told(1, "results/paper/toy.json has other numbers than when it was computed")
 
 
+def test_a_published_result_of_uncommitted_code_is_a_problem(root, told):
+    path = save(root, 9, "paper")
+    told(0, accept=True)
+    result = Result.load(path)
+    for dirty, code in ((False, 0), (True, 1)):
+        replace(result, provenance=result.provenance | {"dirty": dirty}).save(path.parent)
+        committed.write_checksums(path.parent)
+        message = "results/paper/toy.json was made by code that was not committed" if dirty else ""
+        told(code, message)
+
+
 def test_json_holds_a_row_for_every_claim_and_profile(root, told):
     save(root, 9)
     said = json.loads(told(0, json=True, accept=True))

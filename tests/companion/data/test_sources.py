@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from companion.book.download_bar import DownloadBar
 from companion.data import sources
 from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 from companion.data.text import read_lines
@@ -185,6 +186,13 @@ def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, e
     with pytest.raises(error, match=said.format(url)):
         fetch(served(server, File("sub/a.fr", sha256, url)))
     assert [(path.name, path.read_bytes()) for path in (places[1] / "sub").iterdir()] == [("a.fr", b"old")]
+
+
+def test_a_download_shows_how_far_it_is(server, capsys):
+    fetch(served(server, File("sub/a.fr", SHA256, "a.fr")), progress=DownloadBar)
+    error = capsys.readouterr().err
+    assert "sub/a.fr" in error
+    assert "1.4/1.4 kB" in error
 
 
 def test_files_that_cannot_be_verified_are_left_out(server):

@@ -12,6 +12,7 @@ import pikepdf
 import pytest
 
 from attnlib.errors import BadInput
+from companion.book.progress import note
 from tests.tables import beside
 from workflows import pdf
 from workflows.pdf import print_book
@@ -302,6 +303,12 @@ def test_what_is_folded_with_its_code_is_printed_without_the_code(visit):
         assert folds > 0
         assert visited.page.locator(".tag_hide-cell details .cell_output").count() == folds
         assert visited.page.locator(".bd-article .cell_input").count() == 0
+
+
+def test_printing_says_how_long_it_took_last_time(tmp_path):
+    assert pdf.printing_takes(tmp_path) == "printing, which takes some minutes"
+    note(tmp_path, pdf.JOB, 185.0)
+    assert pdf.printing_takes(tmp_path) == "printing, about 3 min left"
 
 
 def test_without_a_site_the_way_out_is_named(tmp_path):
