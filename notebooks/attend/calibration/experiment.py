@@ -243,7 +243,6 @@ DIFFERENCES = {
     "split_minus_substitution": ("split", "substitution"),
     "own_minus_substitution": ("own", "substitution"),
 }
-BOOTSTRAP_SEED = 20_211_015  # any fixed number: the intervals are then a function of the points
 RESAMPLES = 2000
 AT_ONCE = 200  # resamples that are held in memory together
 FEWEST = 3  # networks, and families where these are resampled: fewer say nothing of others
