@@ -556,7 +556,7 @@ def test_the_front_page_has_a_small_one(shown):
 
 def test_the_small_one_has_a_picture_and_a_table_without_scripts_and_in_print(shown):
     page, _ = shown("front", java_script_enabled=False)
-    image = page.locator(".static img")
+    image = page.locator(".static svg.drawing")
     assert image.is_visible()
     assert image.evaluate("own => own.naturalWidth > 100")
     page.locator("summary").click()
