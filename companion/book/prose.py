@@ -93,7 +93,8 @@ class Book:
     """Results and claims of a checkout, each read once."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self._load = root, cache(Result.load)
+        self.root = root
+        self.load = cache(Result.load)  # a result says only once whether it is current, which takes a while
 
     @cached_property
     def claims(self) -> dict[str, Claim]:
@@ -109,7 +110,7 @@ class Book:
             raise UnknownName("profile", profile, PROFILES)
         profiles = [profile] if profile else reversed(PROFILES)
         paths = (Project(self.root).results(each) / f"{experiment}.json" for each in profiles)
-        return next((self._load(path) for path in paths if path.is_file()), None)
+        return next((self.load(path) for path in paths if path.is_file()), None)
 
     def claim(self, name: str) -> Claim:
         check_known("claim", name, self.claims)

@@ -39,7 +39,6 @@ from companion.book.prose import Book, PageHtml, filled
 from companion.claims.scorecard import scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.paths import PROFILES, SENTINELS
-from companion.results.result import Result
 from companion.runs.command import errors_in_a_line
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
@@ -103,7 +102,7 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
     return pieces
 
 
-def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
+def closing(figure: str, book: Book, judged: list[ClaimVerdict]) -> str:
     """Beneath the figures of a page: the verdicts, and where the numbers come from.
 
     Kept out of the notebook, whose bytes are a function of the numbers alone.
@@ -111,8 +110,8 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     experiment = figure.rpartition("/")[2]
     # Printed numbers stand in tables of the page.
     rows = [row for row in judged if row.claim.experiment == experiment and not row.claim.number]
-    paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
-    results = [Result.load(path) for path in paths if path.is_file()]
+    paths = [Project(book.root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
+    results = [book.load(path) for path in paths if path.is_file()]
     return _filled(figure, claims=rows, profiles=PROFILES, results=results)
 
 
@@ -358,7 +357,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     line.
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
-    judged = verify(root) if (root / "claims").is_dir() else []
+    judged = verify(root, load=results.load) if (root / "claims").is_dir() else []
     files = (one for one in sorted(book.rglob("*")) if one.is_file() and book / "_theme" not in one.parents)
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
@@ -398,7 +397,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             picture = previews.first_picture(executed, page)
             if picture:
                 made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)
-            end = closing(page, root, judged)
+            end = closing(page, results, judged)
             made[f"{page}.ipynb"] = figure_page(
                 page, prose, files, executed, end=end, notes=notes, here=here[page]
             )

@@ -117,28 +117,32 @@ def by_origin(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], Counter]:
     }
 
 
-def verify(root: Path, *, experiment: str | None = None) -> list[ClaimVerdict]:
+def verify(
+    root: Path, *, experiment: str | None = None, load: Callable[[Path], Result] = Result.load
+) -> list[ClaimVerdict]:
     """The verdict on every claim, or those about one experiment, at every profile, in the order of the files.
 
-    A verdict says so when its result is not there or cannot be read. Raises BadInput for a claims file or
-    ``expected.json`` that cannot be used.
+    A verdict says so when its result is not there or cannot be read. ``load`` reads a result. Raises BadInput
+    for a claims file or ``expected.json`` that cannot be used.
     """
     project = Project(root)
-    load, expected = cache(partial(_load, project)), read_expected(project.root)
+    loaded, expected = cache(partial(_loaded, project, load)), read_expected(project.root)
     claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
     return [
-        replace(judge(claim, at, load), expected=expected.get((claim.id, at)))
+        replace(judge(claim, at, loaded), expected=expected.get((claim.id, at)))
         for claim in claims
         for at in PROFILES
     ]
 
 
-def _load(project: Project, experiment: str | None, profile: str) -> Result | str | None:
+def _loaded(
+    project: Project, load: Callable[[Path], Result], experiment: str | None, profile: str
+) -> Result | str | None:
     path = project.results(profile) / f"{experiment}.json"
     if not path.is_file():
         return None
     try:
-        return Result.load(path)
+        return load(path)
     except (AttnlibError, OSError, UnicodeDecodeError) as error:
         return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
 

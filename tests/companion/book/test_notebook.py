@@ -13,6 +13,7 @@ from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.notebook import Page, described, instrument, open_page
 from companion.book.parameters import request_of
+from companion.book.prose import Book
 from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
@@ -204,7 +205,7 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
     origin = {"commit": "abc", "dirty": True, "device": "<cpu>", "training_seconds": 600.0, "networks": 130}
     origin["measured"] = {"alignment_terms": 2}
     replace(PAPER, provenance=origin).save(tmp_path / "results" / "paper")
-    text = closing(FIGURE, tmp_path, [])
+    text = closing(FIGURE, Book(tmp_path), [])
     for piece in (
         "other runs or versions are asked for",
         "&lt;cpu&gt;",
