@@ -1,7 +1,10 @@
 """Do shares say what matters? Attributions of each part, against what happens when the part is replaced."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Self
 
 import numpy as np
 import torch
@@ -20,18 +23,35 @@ from attnlib.models.config import Cell
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
 from companion.results.config import Positive, Task
+from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.runs.columns import NETWORK, Column, Columns, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from companion.runs.suite import point, task_name_of
-from notebooks.shared.intervals import TAILS, drawn_rows, interval, kind
+from companion.runs.suite import task_name_of
+from notebooks.shared.intervals import TAILS, Interval, drawn_rows, interval
 from notebooks.shared.measure import attend_and_read, fit_components
-from notebooks.shared.plan import by_spec
-from notebooks.shared.suite import CELL_TASKS, DIAL, PAPER_TASKS, SuiteConfig, family, model_specs_and_cells
-from notebooks.shared.summaries import BOOTSTRAP_SEED
-from notebooks.shared.translators import has_learned, translator_measurements, translators_that_count
+from notebooks.shared.suite import (
+    CELL_TASKS,
+    DIAL,
+    FAMILY,
+    PAPER_TASKS,
+    QUALITY,
+    SUITE,
+    SuiteConfig,
+    model_specs_and_cells,
+    suite_frame,
+    with_family,
+)
+from notebooks.shared.summaries import Bootstrap
+from notebooks.shared.translators import (
+    LEARNED,
+    translator_measurements,
+    translators_that_count,
+    with_learned,
+)
 
 # Both sides of one question, measured of the same held-out samples of a network.
 #
@@ -232,7 +252,6 @@ def _calibrations(config: Config) -> tuple[Measurement, ...]:
 
 # How well attributions predict effects, over networks.
 
-Network = tuple[dict, dict]  # its columns, and what was measured of it
 EVERY = "every"  # the three parts, each a point of its own
 SETS = (*STATE_PARTS, EVERY)
 # What two attributions are compared by: how much better the first one predicts.
@@ -248,88 +267,199 @@ AT_ONCE = 200  # resamples that are held in memory together
 FEWEST = 3  # networks, and families where these are resampled: fewer say nothing of others
 DOES_WELL = 0.7  # a rank correlation that ties half of the variance of ranks
 
+WAY_MEANINGS = {
+    "exchange": "parts of another sample, at the same positions; of the same sample where they are temporal",
+    "resample": "parts of any position of any sample; of the same sample where they are temporal",
+}
+SIDE_MEANINGS = {"query": "decoder states", "keys": "encoder states", "both": "both"}
+OUTCOME_MEANINGS = {
+    "attention": "mean total variation between rows of attention before and after",
+    "output": "mean total variation between distributions of the next word",
+    "loss": "change of the mean cross-entropy, in nats a word",
+}
+ATTRIBUTION_MEANINGS = {
+    "own": "covariance share of the product of a part with itself",
+    "split": "covariance shares of all terms with a part, mixed terms halved",
+    "any_term": "covariance shares of all terms with a part",
+    "mean_absolute": "shares of the mean absolute value of terms with a part, mixed terms halved",
+    "substitution": "how far attention changes when it is rebuilt without the product of a part with itself",
+}
+POINT = {
+    "side": Column("states in which the part is replaced", categories=SIDE_MEANINGS),
+    "part": Column("part of the states that is replaced"),
+}
+# In the order of the alphabet, as the published table has them.
+ATTRIBUTED = {name: Column(ATTRIBUTION_MEANINGS[name]) for name in sorted(ATTRIBUTIONS)}
+EFFECT_COLUMNS = {
+    "attention": share("mean total variation of attention"),
+    "output": share("mean total variation of the next word's distribution"),
+    "loss": Column("change of the mean cross-entropy", unit="nats a word"),
+}
+EFFECTS = {
+    f"{way}_{outcome}": replace(
+        EFFECT_COLUMNS[outcome], meaning=f"{EFFECT_COLUMNS[outcome].meaning}, with {WAY_MEANINGS[way]}"
+    )
+    for way, outcome in product(WAYS, OUTCOMES)
+}
+OF_FAMILY = {
+    **FAMILY,
+    "networks": Column("networks that count", low=0),
+    **{
+        f"{name}_rank": Column(
+            f"rank correlation over networks and parts with the attention moved of: {meaning}", low=-1, high=1
+        )
+        for name, meaning in ATTRIBUTION_MEANINGS.items()
+    },
+    **{
+        f"{name}_hits": Column(f"networks whose most effective part is largest by: {meaning}", low=0)
+        for name, meaning in ATTRIBUTION_MEANINGS.items()
+    },
+    "does_well": Column(
+        f"True if one attribution has a rank correlation of at least {DOES_WELL} and names the "
+        "most effective part of more than half of the networks"
+    ),
+}
 
-def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+# Estimates: their columns, whose categories are the names of an axis in its order; and what they estimate.
+
+WAY = {"way": Column("where the other part is taken from", categories=WAY_MEANINGS)}
+SIDE = {"side": POINT["side"]}
+OUTCOME = {"outcome": Column("what the effect is on", categories=OUTCOME_MEANINGS)}
+FURTHER_ON = {
+    "outcome": Column(
+        "what the effect is on", categories={name: OUTCOME_MEANINGS[name] for name in OUTCOMES[1:]}
+    )
+}
+PARTS = {part: f"{part} parts" for part in STATE_PARTS}
+PART = {
+    "part": Column("part that is replaced", categories=PARTS | {EVERY: "each of the three parts, together"})
+}
+DRAWN_PART = {"part": Column("part that is replaced", categories={part: PARTS[part] for part in SETS[1:3]})}
+ATTRIBUTION = {"attribution": Column("what a part is said to count for", categories=ATTRIBUTION_MEANINGS)}
+DIFFERENCE = {
+    "difference": Column(
+        "attributions that are compared",
+        categories={name: " minus ".join(pair) for name, pair in DIFFERENCES.items()},
+    )
+}
+AXES: dict[str, Columns] = {
+    "rank": WAY | SIDE | OUTCOME | PART | ATTRIBUTION,
+    "differences": WAY | SIDE | OUTCOME | PART | DIFFERENCE,
+    "fades": WAY | SIDE | FURTHER_ON | PART | ATTRIBUTION,
+    "hits": WAY | SIDE | OUTCOME | ATTRIBUTION,
+    "hit_differences": WAY | SIDE | OUTCOME | DIFFERENCE,
+    "missed": WAY | SIDE | OUTCOME,
+    "ways": SIDE | OUTCOME | DRAWN_PART,
+}
+ESTIMATED = {
+    "rank": Column("Spearman's correlation of attribution and effect", low=-1, high=1),
+    "differences": Column("rank correlation of the first attribution minus that of the second"),
+    "fades": Column("rank correlation with the effect on attention minus that with this effect"),
+    "hits": share("networks whose most effective part has the largest attribution"),
+    "hit_differences": Column("share of hits of the first attribution minus that of the second"),
+    "missed": share("networks whose most effective part no attribution names"),
+    "ways": Column("Spearman's correlation of the effects of both ways", low=-1, high=1),
+}
+RESAMPLED = {
+    "low": Column("2.5th percentile over resamples; empty where there are too few networks or families"),
+    "high": Column("97.5th percentile over resamples; empty where there are too few networks or families"),
+    "n": Column("networks that count", low=0),
+}
+NETWORKS = {
+    "networks": Column(
+        "networks that count",
+        categories={
+            "all": "of all tasks; families of tasks are resampled, and networks within each",
+            "dial": "GRUs with attention along the dial; networks are resampled within each mark",
+        },
+    )
+}
+FAMILIES_DRAWN = Bootstrap(groups="family")
+MARKS_KEPT = Bootstrap(groups="task", draws_groups=False)
+
+
+def compute(config: Config, store: Store) -> dict[str, Table]:
     """Compare attributions with effects over the networks that have learned their task.
 
     ``rank`` is Spearman's correlation between an attribution and an effect, over networks and, under
     ``every``, parts; ``hits``, the share of networks in which the attribution is largest for the part with
     the largest effect; ``missed``, in which no attribution is. Intervals resample families of tasks, and
-    networks within each; all numbers, and so all differences, see the same draws. ``dial`` has the same of
-    GRUs along the dial, whose marks are kept and whose networks are drawn. ``by_family`` has no intervals.
+    networks within each; all numbers, and so all differences, see the same draws. The same of GRUs along the
+    dial keeps its marks and draws networks. ``families`` has no intervals.
     """
-    specs = networks(config)
-    counting = translators_that_count(specs, config.translated, store)
-    measured, rows = [], []
-    for spec, found in by_spec(_calibrations(config), store).items():
-        name, calibration = point(spec), found["calibration"]
-        learned = has_learned(name, calibration["quality"]["token_accuracy"], counting)
-        columns = name | {"kind": kind(name), "family": family(name["task"]), "learned": learned}
-        rows += _rows(columns, calibration)
-        if learned and _is_defined(calibration):
-            measured.append((columns, calibration))
-    along_dial = [(name, found) for name, found in measured if name["task"] in DIAL and name["kind"] == "AED"]
-    by_family = list(_by_family(measured))
-    values = {
-        "networks": len(measured),
-        "families": len(by_family),
-        **calibrated(measured, by="family"),
-        "dial": {"networks": len(along_dial)} | calibrated(along_dial, by="task", nested=False),
-        "by_family": {row["family"]: row for row in by_family},
-        "families_where_none_does_well": _none_does_well(by_family),
+    points = suite_frame(
+        _calibrations(config),
+        store,
+        records=_points,
+        columns=POINT | ATTRIBUTED | EFFECTS | QUALITY,
+        row="a part of a network's states, on one side or both",
+    )
+    translators = translators_that_count(networks(config), config.translated, store)
+    points = with_learned(with_family(points), translators)
+    counting = _that_count(points)
+    along_dial = counting.query("task in @dial and kind == 'AED'", dial=DIAL)
+    over_families = calibrated(counting, FAMILIES_DRAWN)
+    over_marks = calibrated(along_dial, MARKS_KEPT)
+    return {
+        "points": points.select(*SUITE, *FAMILY, *LEARNED, *POINT, *ATTRIBUTED, *EFFECTS),
+        "families": by_family(counting),
+        **{
+            name: joined([_among(over_families[name], "all"), _among(over_marks[name], "dial")])
+            for name in AXES
+        },
     }
-    return values, {"points": rows, "families": by_family}
 
 
-def _is_defined(calibration: Mapping) -> bool:
-    """Shares do not exist where scores do not vary."""
-    table = Table.of([({}, calibration)])
-    return bool(np.isfinite(table.attributions).all() and np.isfinite(table.effects).all())
+def _among(estimates: Table, chosen: str) -> Table:
+    """Return estimates with a first column that says of which networks they are."""
+    named = estimates.assign(NETWORKS, networks=chosen)
+    return named.select(*NETWORKS, *estimates.columns)
 
 
-def _rows(columns: Mapping, calibration: Mapping) -> list[dict]:
-    """A row for each side and part of one network."""
-    rows = []
-    for side in FACTOR_SIDES:
-        for part in STATE_PARTS:
-            row = {**columns, "side": side, "part": part, **calibration["attributions"][side][part]}
-            for way in WAYS:
-                effects = calibration["effects"][way][side][part]
-                row |= {f"{way}_{outcome}": effects[outcome] for outcome in OUTCOMES}
-            rows.append(row)
-    return rows
+def _points(calibration: dict) -> list[dict]:
+    """Return a record for each side and part of one network, in the order of their names."""
+    records = []
+    for side, part in product(FACTOR_SIDES, STATE_PARTS):
+        record = {"side": side, "part": part, **calibration["quality"]}
+        record |= calibration["attributions"][side][part]
+        for way, outcome in product(WAYS, OUTCOMES):
+            record[f"{way}_{outcome}"] = calibration["effects"][way][side][part][outcome]
+        records.append(record)
+    return records
+
+
+def _that_count(points: Table) -> Table:
+    """Return the networks that have learned their task and have shares: scores that do not vary have none."""
+    frame = points.frame
+    numbers = frame[[*ATTRIBUTED, *EFFECTS]].astype(float)
+    is_defined = np.isfinite(numbers).all(axis=1).groupby([frame[name] for name in NETWORK]).transform("all")
+    return points.with_rows(frame[frame["learned"] & is_defined])
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Calibrations:
     """Attributions and effects of several networks, in the order of the names of each axis."""
 
     attributions: Float[np.ndarray, "network side part attribution"]
     effects: Float[np.ndarray, "network way side part outcome"]
 
     @classmethod
-    def of(cls, measured: Sequence[Network]) -> "Table":
-        shares, moved = [], []
-        for _, found in measured:
-            shares.append(_array(found["attributions"], FACTOR_SIDES, STATE_PARTS, ATTRIBUTIONS))
-            moved.append(_array(found["effects"], WAYS, FACTOR_SIDES, STATE_PARTS, OUTCOMES))
-        return cls(np.array(shares), np.array(moved))
+    def of(cls, points: Table) -> Self:
+        """Return the numbers of networks, each with its rows as :func:`_points` orders them."""
+        shape = (-1, len(FACTOR_SIDES), len(STATE_PARTS))
+        shares = points.frame[list(ATTRIBUTIONS)].to_numpy(dtype=np.float64)  # (row, attribution)
+        moved = points.frame[list(EFFECTS)].to_numpy(dtype=np.float64)  # (row, way · outcome)
+        by_side = moved.reshape(*shape, len(WAYS), len(OUTCOMES))  # (network, side, part, way, outcome)
+        return cls(shares.reshape(*shape, len(ATTRIBUTIONS)), np.moveaxis(by_side, 3, 1))
 
     def __len__(self) -> int:
         return len(self.attributions)
 
 
-def _array(nested: Mapping, *axes: Sequence[str]) -> Float[np.ndarray, "..."]:
-    """Numbers of a nested mapping, in the order of these names."""
-    if not axes:
-        return np.array(nested, dtype=np.float64)
-    return np.stack([_array(nested[name], *axes[1:]) for name in axes[0]])
-
-
 Counts = Float[np.ndarray, "resample network"]  # how often each network is in a resample
 
 
-def statistics(table: Table, counts: Counts) -> dict[str, Float[np.ndarray, "resample ..."]]:
+def statistics(calibrations: Calibrations, counts: Counts) -> dict[str, Float[np.ndarray, "resample ..."]]:
     """Rank correlations and hit rates in each resample of the networks, as arrays by name.
 
     ``rank`` has the axes resample, way, side, outcome, set of parts, attribution; ``hits`` has these without
@@ -338,12 +468,12 @@ def statistics(table: Table, counts: Counts) -> dict[str, Float[np.ndarray, "res
     """
     ranks, ways = [], []
     for parts in ([0], [1], [2], [0, 1, 2]):
-        shares = _ranks(np.moveaxis(table.attributions[:, :, parts], 2, 1), counts)
-        effects = _ranks(np.moveaxis(table.effects[:, :, :, parts], 3, 1), counts)
+        shares = _ranks(np.moveaxis(calibrations.attributions[:, :, parts], 2, 1), counts)
+        effects = _ranks(np.moveaxis(calibrations.effects[:, :, :, parts], 3, 1), counts)
         ranks.append(np.einsum("rpsa,rpwso->rwsoa", shares, effects))
         ways.append((effects[:, :, 0] * effects[:, :, 1]).sum(1))  # (resample, side, outcome)
-    named = table.attributions.argmax(2)  # (network, side, attribution)
-    largest = table.effects.argmax(3)  # (network, way, side, outcome)
+    named = calibrations.attributions.argmax(2)  # (network, side, attribution)
+    largest = calibrations.effects.argmax(3)  # (network, way, side, outcome)
     hits = largest[..., None] == named[:, None, :, None, :]  # (network, way, side, outcome, attribution)
     weights = counts / counts.sum(1, keepdims=True)  # (resample, network)
     return {
@@ -379,59 +509,53 @@ def _ranks(
     return unit.reshape(*unit.shape[:2], *columns)
 
 
-def calibrated(measured: Sequence[Network], *, by: str, nested: bool = True) -> dict:
-    """Statistics with their intervals, nested by the names of their axes; of too few, no numbers.
+def calibrated(points: Table, resampled: Bootstrap) -> dict[str, Table]:
+    """Return each statistic with its interval, a row for each combination of names; of too few, no numbers.
 
     Args:
-        measured: networks that count.
-        by: the column whose groups are resampled.
-        nested: draw groups, and networks within them; else keep every group.
+        points: of the networks that count.
+        resampled: what the bootstrap draws; networks are its units.
     """
-    axes = {
-        "rank": (WAYS, FACTOR_SIDES, OUTCOMES, SETS, ATTRIBUTIONS),
-        "differences": (WAYS, FACTOR_SIDES, OUTCOMES, SETS, tuple(DIFFERENCES)),
-        "fades": (WAYS, FACTOR_SIDES, OUTCOMES[1:], SETS, ATTRIBUTIONS),
-        "hits": (WAYS, FACTOR_SIDES, OUTCOMES, ATTRIBUTIONS),
-        "hit_differences": (WAYS, FACTOR_SIDES, OUTCOMES, tuple(DIFFERENCES)),
-        "missed": (WAYS, FACTOR_SIDES, OUTCOMES),
-        "ways": (FACTOR_SIDES, OUTCOMES, STATE_PARTS[1:]),
-    }
-    groups: dict[str, list[int]] = {}
-    for place, (columns, _) in enumerate(measured):
-        groups.setdefault(columns[by], []).append(place)
-    if len(measured) < FEWEST or (nested and len(groups) < FEWEST):
-        return {name: _named(of_axes, None, None, len(measured)) for name, of_axes in axes.items()}
-    table = Table.of(measured)
-    once = np.ones((1, len(table)))
-    value = _with_differences(statistics(table, once))
-    bounds = _bounds(table, [np.array(members) for members in groups.values()], nested=nested)
-    return {name: _named(of_axes, value[name][0], bounds[name], len(table)) for name, of_axes in axes.items()}
+    networks = points.frame.drop_duplicates(list(NETWORK))
+    names = networks[resampled.groups]
+    groups = [np.flatnonzero(names == name) for name in names.unique()]
+    n_networks = len(networks)
+    if n_networks < FEWEST or (resampled.draws_groups and len(groups) < FEWEST):
+        return {name: _without_numbers(name, n_networks) for name in AXES}
+    calibrations = Calibrations.of(points)
+    once = np.ones((1, n_networks))
+    values = _with_differences(statistics(calibrations, once))
+    bounds = _bounds(calibrations, groups, resampled)
+    return {name: _named(name, values[name][0], bounds[name], n_networks) for name in AXES}
 
 
-def _with_differences(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _with_differences(estimates: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Add what attributions differ by; and ``fades``, the rank on attention minus that further on."""
     pairs = [
         (ATTRIBUTIONS.index(first), ATTRIBUTIONS.index(second)) for first, second in DIFFERENCES.values()
     ]
     differences = {}
     for name in ("rank", "hits"):
-        of_pairs = [found[name][..., first] - found[name][..., second] for first, second in pairs]
+        of_pairs = [estimates[name][..., first] - estimates[name][..., second] for first, second in pairs]
         differences[name] = np.stack(of_pairs, axis=-1)
-    return found | {
+    return estimates | {
         "differences": differences["rank"],
         "hit_differences": differences["hits"],
-        "fades": found["rank"][:, :, :, :1] - found["rank"][:, :, :, 1:],  # axis 3 is the outcome
+        "fades": estimates["rank"][:, :, :, :1] - estimates["rank"][:, :, :, 1:],  # axis 3 is the outcome
     }
 
 
-def _bounds(table: Table, groups: Sequence[np.ndarray], *, nested: bool) -> dict[str, np.ndarray]:
-    """Both ends of the percentile interval of each statistic, along the first axis."""
-    generator = np.random.default_rng(BOOTSTRAP_SEED)
+def _bounds(
+    calibrations: Calibrations, groups: Sequence[np.ndarray], resampled: Bootstrap
+) -> dict[str, Float[np.ndarray, "2 ..."]]:
+    """Return both ends of the percentile interval of each statistic, along the first axis."""
+    generator = np.random.default_rng(resampled.seed)
     drawn: dict[str, list[np.ndarray]] = {}
     for _ in range(0, RESAMPLES, AT_ONCE):
-        samples = [drawn_rows(groups, generator, nested=nested) for _ in range(AT_ONCE)]
-        counts = np.stack([np.bincount(sample, minlength=len(table)) for sample in samples]).astype(float)
-        for name, statistic in _with_differences(statistics(table, counts)).items():
+        samples = [drawn_rows(groups, generator, nested=resampled.draws_groups) for _ in range(AT_ONCE)]
+        counts = [np.bincount(sample, minlength=len(calibrations)) for sample in samples]
+        counted = np.stack(counts).astype(float)  # (resample, network)
+        for name, statistic in _with_differences(statistics(calibrations, counted)).items():
             drawn.setdefault(name, []).append(statistic)
     return {name: _quantiles(np.concatenate(statistic)) for name, statistic in drawn.items()}
 
@@ -443,57 +567,86 @@ def _quantiles(drawn: Float[np.ndarray, "resample ..."]) -> Float[np.ndarray, "2
     return np.where(never, np.nan, np.nanquantile(filled, TAILS, axis=0))
 
 
-def _named(axes: Sequence[Sequence[str]], value: np.ndarray | None, bounds: np.ndarray | None, n: int):
-    """Intervals by the names of each axis; without numbers where there are none."""
-    if axes:
-        inner = {}
-        for place, name in enumerate(axes[0]):
-            of_name = None if value is None else value[place]
-            its_bounds = None if bounds is None else bounds[:, place]
-            inner[name] = _named(axes[1:], of_name, its_bounds, n)
-        return inner
-    if value is None or bounds is None:
-        return interval(None, None, None, n)
-    low, high = map(_number, bounds)
-    return interval(_number(value), low, high, n)
+def _named(name: str, values: np.ndarray, bounds: Float[np.ndarray, "2 ..."], n_networks: int) -> Table:
+    """Return a statistic as a table, with a row for each of its numbers."""
+    numbers = zip(values.ravel(), bounds[0].ravel(), bounds[1].ravel(), strict=True)
+    return _estimates(name, [interval(*map(_number, ends), n_networks) for ends in numbers])
+
+
+def _without_numbers(name: str, n_networks: int) -> Table:
+    """Return the rows of a statistic of which too few networks say nothing."""
+    n_rows = math.prod(len(column.categories) for column in AXES[name].values())
+    return _estimates(name, [interval(None, None, None, n_networks)] * n_rows)
+
+
+def _estimates(name: str, intervals: Sequence[Interval]) -> Table:
+    """Return intervals as a table, in the order of the names of the statistic's axes."""
+    axes = AXES[name]
+    combinations = product(*(column.categories for column in axes.values()))
+    records = [
+        dict(zip(axes, names, strict=True)) | estimate
+        for names, estimate in zip(combinations, intervals, strict=True)
+    ]
+    columns = {**axes, "value": ESTIMATED[name], **RESAMPLED}
+    return Table.of(records, columns, "an estimate over networks")
 
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _none_does_well(by_family: Sequence[Mapping]) -> int | None:
-    """How many families there are in which no attribution does well; None of too few families."""
-    if len(by_family) < FEWEST:
-        return None
-    return sum(not row["does_well"] for row in by_family)
-
-
-def _by_family(measured: Sequence[Network]) -> list[dict]:
-    """For each family, how well every attribution does: both sides exchanged, judged by attention.
+def by_family(points: Table) -> Table:
+    """Return, for each family, how well every attribution does: both sides exchanged, judged by attention.
 
     An attribution does well in a family where its rank correlation over networks and parts is at least
     :data:`DOES_WELL`, and where it names the most effective part of more than half of the networks.
     """
-    families: dict[str, list[Network]] = {}
-    for columns, found in measured:
-        families.setdefault(columns["family"], []).append((columns, found))
-    rows = []
     exchange, both, attention = (
         WAYS.index("exchange"),
         FACTOR_SIDES.index("both"),
         OUTCOMES.index("attention"),
     )
-    for name, members in families.items():
-        found = statistics(Table.of(members), np.ones((1, len(members))))
-        rank = found["rank"][0, exchange, both, attention, SETS.index(EVERY)]  # (attribution,)
-        hits = found["hits"][0, exchange, both, attention]  # (attribution,)
-        row = {"family": name, "networks": len(members)}
-        row |= {f"{attribution}_rank": float(rank[place]) for place, attribution in enumerate(ATTRIBUTIONS)}
-        row |= {
-            f"{attribution}_hits": round(float(hits[place]) * len(members))
-            for place, attribution in enumerate(ATTRIBUTIONS)
-        }
-        row["does_well"] = bool(((rank >= DOES_WELL) & (hits > 0.5)).any())
-        rows.append(row)
-    return rows
+    records = []
+    for name, rows in points.frame.groupby("family", sort=False):
+        calibrations = Calibrations.of(points.with_rows(rows))
+        n_networks = len(calibrations)
+        of_family = statistics(calibrations, np.ones((1, n_networks)))
+        rank = of_family["rank"][0, exchange, both, attention, SETS.index(EVERY)]  # (attribution,)
+        hits = of_family["hits"][0, exchange, both, attention]  # (attribution,)
+        record = {"family": name, "networks": n_networks}
+        for attribution, correlation, hit_rate in zip(ATTRIBUTIONS, rank, hits, strict=True):
+            record[f"{attribution}_rank"] = float(correlation)
+            record[f"{attribution}_hits"] = round(float(hit_rate) * n_networks)
+        record["does_well"] = bool(((rank >= DOES_WELL) & (hits > 0.5)).any())
+        records.append(record)
+    return Table.of(records, OF_FAMILY, "a family of tasks")
+
+
+def values(config: Config, tables: dict[str, Table]) -> dict:
+    """Return how well attributions predict effects, of all networks and, under ``dial``, along the dial."""
+    families = tables["families"]
+    counts = {
+        "networks": _networks_of(tables["rank"], "all"),
+        "families": len(families.frame),
+        "dial.networks": _networks_of(tables["rank"], "dial"),
+        "families_where_none_does_well": _none_does_well(families),
+    }
+    keys = []
+    for name, axes in AXES.items():
+        key = ".".join([name, *(f"{{{axis}}}" for axis in axes)])
+        keys.append(keyed(tables[name].query("networks == 'all'"), key))
+        keys.append(keyed(tables[name].query("networks == 'dial'"), f"dial.{key}"))
+    of_family = keyed(families, "by_family.{family}.{column}", OF_FAMILY)
+    return view({"by_family": {}}, counts, of_family, *keys)
+
+
+def _networks_of(estimates: Table, chosen: str) -> int:
+    """Return how many networks the estimates are of."""
+    return int(estimates.query("networks == @chosen", chosen=chosen).frame["n"].iloc[0])
+
+
+def _none_does_well(families: Table) -> int | None:
+    """Return how many families there are in which no attribution does well; None of too few families."""
+    if len(families.frame) < FEWEST:
+        return None
+    return int((~families.frame["does_well"].astype(bool)).sum())

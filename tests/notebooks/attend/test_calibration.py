@@ -9,20 +9,27 @@ import torch
 from attnlib.analysis.interventions import ATTRIBUTIONS, WAYS, Donors
 from attnlib.analysis.part_shares import FACTOR_SIDES
 from attnlib.decomposition import STATE_PARTS
+from companion.results.frames import Table
 from companion.runs.evaluate import traces
 from notebooks.attend.calibration import experiment
 from notebooks.attend.calibration.experiment import (
+    ATTRIBUTED,
+    AXES,
+    EFFECTS,
+    FAMILIES_DRAWN,
     OUTCOMES,
-    Table,
+    POINT,
+    SETS,
+    Calibrations,
+    by_family,
     calibrated,
-    compute,
     measure_calibration,
     networks,
     statistics,
 )
 from notebooks.shared import suite
 from notebooks.shared.measure import fit_components
-from tests.notebooks.figure_builders import Given, tiny
+from tests.notebooks.figure_builders import Given, computed, tiny
 
 OPTIONS = {"n_train": 600, "n_held_out": 40, "min_length": 5, "max_length": 8}
 SPEC = suite.each_planned(
@@ -156,13 +163,19 @@ NETWORKS = [  # by own terms the temporal part leads in all, by split shares the
 ]
 
 
-def table(*found):
-    return Table.of([({}, network) for network in found])
+def points_of(*measured, families="aaa"):
+    """Return the table of these networks, each of a family of this name."""
+    records = []
+    for seed, (network, family) in enumerate(zip(measured, families, strict=False)):
+        names = {"task": "scan", "architecture": "AED", "cell": "gru", "seed": seed, "family": family}
+        records += [names | point for point in experiment._points(network)]
+    return Table.of(records, suite.SUITE | suite.FAMILY | POINT | ATTRIBUTED | EFFECTS, "a point")
 
 
-def once(*found):
+def once(*measured):
     """Statistics of networks that are each taken once."""
-    return {name: values[0] for name, values in statistics(table(*found), np.ones((1, len(found)))).items()}
+    calibrations = Calibrations.of(points_of(*measured))
+    return {name: found[0] for name, found in statistics(calibrations, np.ones((1, len(measured)))).items()}
 
 
 def of(values, way="exchange", side="both", outcome="attention"):
@@ -199,7 +212,7 @@ def test_ranks_over_every_part_take_each_part_of_each_network_as_a_point():
 
 
 def test_a_network_drawn_twice_counts_as_two_that_are_alike():
-    twice = statistics(table(*NETWORKS), np.array([[2.0, 0, 1]]))
+    twice = statistics(Calibrations.of(points_of(*NETWORKS)), np.array([[2.0, 0, 1]]))
     listed = once(NETWORKS[0], NETWORKS[0], NETWORKS[2])
     for name, values in twice.items():
         np.testing.assert_allclose(values[0], listed[name])
@@ -209,18 +222,38 @@ def test_shares_that_are_the_same_everywhere_have_no_rank_correlation():
     assert np.isnan(of(once(*NETWORKS)["rank"])[3, ATTRIBUTIONS.index("substitution")])  # all zero
 
 
+def estimate(estimates, part, **names):
+    """The row of attention where both sides are exchanged."""
+    names |= {"way": "exchange", "side": "both", "outcome": "attention", "part": part}
+    (row,) = (row for row in estimates.records() if names.items() <= row.items())
+    return row
+
+
 def test_the_gain_of_split_shares_is_the_difference_of_both_ranks():
-    members = [({"family": name}, network) for name, network in zip("abc", NETWORKS, strict=True)]
-    found = calibrated(members, by="family")
-    gain = found["differences"]["exchange"]["both"]["attention"]["temporal"]["split_minus_own"]
+    differences = calibrated(points_of(*NETWORKS, families="abc"), FAMILIES_DRAWN)["differences"]
+    gain = estimate(differences, "temporal", difference="split_minus_own")
     assert gain["value"] == pytest.approx(-1.5)
     assert gain["low"] <= gain["value"] <= gain["high"]
 
 
 def test_two_families_are_too_few_for_a_number_over_families():
-    members = [({"family": name}, network) for name, network in zip("abb", NETWORKS, strict=True)]
-    rank = calibrated(members, by="family")["rank"]["exchange"]["both"]["attention"]["temporal"]["own"]
-    assert (rank["value"], rank["low"], rank["high"]) == (None, None, None)
+    ranks = calibrated(points_of(*NETWORKS, families="abb"), FAMILIES_DRAWN)["rank"]
+    rank = estimate(ranks, "temporal", attribution="own")
+    assert (rank["value"], rank["low"], rank["high"], rank["n"]) == (None, None, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("axis", "names"),
+    [
+        ("way", WAYS),
+        ("side", FACTOR_SIDES),
+        ("outcome", OUTCOMES),
+        ("part", SETS),
+        ("attribution", ATTRIBUTIONS),
+    ],
+)
+def test_names_of_an_axis_are_in_the_order_of_its_numbers(axis, names):
+    assert tuple(AXES["rank"][axis].categories) == names
 
 
 def test_networks_that_have_not_learned_do_not_count():
@@ -228,17 +261,25 @@ def test_networks_that_have_not_learned_do_not_count():
     accuracy = {spec: 1.0 for spec in networks(config)}
     accuracy[networks(config)[0]] = 0.5
     store = Given(lambda spec, *_, **__: calibration({"own": (1, 0, 0)}, (1, 0, 0), accuracy[spec]))
-    values, tables = compute(config, store)
-    assert values["networks"] == len(accuracy) - 1
-    assert sum(not row["learned"] for row in tables["points"]) == len(FACTOR_SIDES) * len(STATE_PARTS)
+    outcome = computed(config, store)
+    assert outcome.values["networks"] == len(accuracy) - 1
+    points = outcome.tables["points"]
+    assert sum(not row["learned"] for row in points) == len(FACTOR_SIDES) * len(STATE_PARTS)
+
+
+def test_a_network_without_shares_does_not_count():
+    config = tiny("calibration")
+    shares = {spec: {"own": (1, 0, 0)} for spec in networks(config)}
+    shares[networks(config)[0]] = {"own": (1, 0, None)}
+    store = Given(lambda spec, *_, **__: calibration(shares[spec], (1, 0, 0)))
+    assert computed(config, store).values["networks"] == len(shares) - 1
 
 
 def test_a_family_in_which_every_share_misleads_has_none_that_does_well():
     wrong = calibration({"own": (0.1, 0.2, 0.3), "split": (0.1, 0.2, 0.3)}, (0.9, 0.5, 0.1))
     right = calibration({"own": (0.3, 0.2, 0.1), "split": (0.3, 0.2, 0.1)}, (0.9, 0.5, 0.1))
-    members = [({"family": "misled"}, wrong), ({"family": "led"}, right)]
-    verdicts = {row["family"]: row["does_well"] for row in experiment._by_family(members)}
-    assert verdicts == {"misled": False, "led": True}
+    families = by_family(points_of(wrong, right, families=["misled", "led"])).records()
+    assert {row["family"]: row["does_well"] for row in families} == {"misled": False, "led": True}
 
 
 def test_attention_only_is_left_out_where_it_does_not_learn():
