@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table, keyed
+from companion.results.frames import Table, joined, keyed
 from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
 from notebooks.shared.intervals import interval_of
-from notebooks.shared.summaries import shares, stacked, summarise
+from notebooks.shared.summaries import shares, summarise
 from notebooks.shared.thresholds import enough
 
 MOVED = {
@@ -137,7 +137,7 @@ def outcome_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -
         steps_to_learn=frame["steps_to_learn"].fillna(frame["steps"]).astype(float),
     )
     failed = shares(counted, by, ["failed"], unit=unit)
-    return stacked([failed, summarise(counted, by, ESTIMATED, unit=unit)])
+    return joined([failed, summarise(counted, by, ESTIMATED, unit=unit)])
 
 
 def outcome_counts(networks: Table, by: Sequence[str]) -> Table:
@@ -197,7 +197,7 @@ def followed_record(course: dict, *, judged_at: int) -> dict:
 def followed_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
     """Return :func:`outcome_estimates` of whole courses, and the mean ``gains``."""
     gains = summarise(networks, by, ["gains"], unit=unit)
-    return stacked([outcome_estimates(networks, by, unit), gains])
+    return joined([outcome_estimates(networks, by, unit), gains])
 
 
 def followed_counts(networks: Table, by: Sequence[str]) -> Table:

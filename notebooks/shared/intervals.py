@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
-from companion.results.frames import nested
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -225,18 +224,6 @@ def _relative_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return (average_ranks(values) - (len(values) + 1) / 2) / max(len(values) - 1, 1)
 
 
-Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
-
-
-def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None], name: str = "") -> Interval:
-    """Mean over models with Student's 95 % interval; models where the number is undefined are left out.
-
-    The interval stops where ``BOUNDS`` has it that a number of this name cannot be.
-    """
-    found = interval_of(measured(measurement) for _, measurement in points)
-    return bounded(found, *BOUNDS.get(name, UNBOUNDED))
-
-
 def interval_of(numbers: Iterable[float | None] = ()) -> Interval:
     """:func:`mean_interval` of the numbers that are defined; None where none is."""
     values = [value for value in numbers if value is not None and not math.isnan(value)]
@@ -253,82 +240,10 @@ def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
     return jackknife_interval(sorted(set().union(*numbers)), mean) if numbers else interval_of()
 
 
-UNBOUNDED = (-math.inf, math.inf)
-BOUNDS: dict[str, tuple[float, float]] = {  # of every number under such a name: what it cannot leave
-    name: bounds
-    for bounds, names in {
-        (0.0, 1.0): "accuracy token_accuracy word_accuracy attention_accuracy foreign_words_accuracy "
-        "exact_match exact length_right typicality near_diagonal similarity agreement argmax "
-        "argmax_agreement followed error_rate precision recall mass_on_gold by_prediction frequency_weighted "
-        "mean_absolute_share temporal_only input_only no_residual uniform temporal_only_argmax "
-        "no_residual_argmax with_none with_interaction with_clock with_history with_temperature "
-        "foreign_words exchanged_temporal exchanged_input exchanged_residual residual_variance_encoder "
-        "residual_variance_decoder flips variation outside attended in_place temporal_in_place on_time "
-        "elsewhere in_turn on_word on_gold on_topics on_end reach probe_right probe_elsewhere "
-        "probe_agreement says_shown says_left_out right_without right_at_uniform moves exchanged removed "
-        "next_step weight_on_gold",
-        (-1.0, 1.0): "order cosine costs input_over_temporal",
-        (-math.inf, 1.0): "held_out fitted r2 r2_centred clock_encoder clock_decoder history_encoder "
-        "history_decoder interaction_encoder interaction_decoder",
-        (0.0, 100.0): "bleu",
-        UNBOUNDED: "learned beam_gain gain once_less_again",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
-
-
-def each_over_seeds(
-    points: Iterable[Point], measured: Callable[[dict], dict] = dict, within: tuple | None = None
-) -> dict:
-    """:func:`over_seeds` of every number of a nested dictionary, in its shape and :func:`bounded`.
-
-    The innermost of its names in ``BOUNDS`` says where, unless all numbers are ``within`` some, or one of its
-    names is of differences, which have none.
-
-    >>> each_over_seeds([({}, {"x": {"accuracy": 0.8}}), ({}, {"x": {"accuracy": 1.0}})])
-    {'x': {'accuracy': {'value': 0.9, 'low': 0.0, 'high': 1.0, 'n': 2}}}
-    """
-
-    def merged(found: list, bounds: tuple | None) -> dict:
-        if not isinstance(found[0], dict):
-            return bounded(interval_of(found), *(bounds or UNBOUNDED))
-        known = {} if within or bounds == UNBOUNDED else BOUNDS
-        return {name: merged([own[name] for own in found], known.get(name, bounds)) for name in found[0]}
-
-    return merged([measured(measurement) for _, measurement in points], within)
-
-
-def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> dict[str, dict[str, dict]]:
-    """``summary`` of the points of each task and architecture, as ``{task: {architecture: …}}``.
-
-    Several cells are several architectures here: ``AED`` is the GRU, others are named ``AED-lstm``.
-    """
-    return nested({names: summary(group) for names, group in grouped(points, "task", kind).items()})
-
-
-def grouped(points: Iterable[Point], *by: str | Callable[[dict], object]) -> dict[tuple, list[Point]]:
-    """Points by these columns of their names, or by what a function makes of a name.
-
-    >>> grouped([({"task": "scan", "level": 0.5}, {})], "task", lambda name: name["level"] > 0)
-    {('scan', True): [({'task': 'scan', 'level': 0.5}, {})]}
-    """
-    groups: dict[tuple, list[Point]] = {}
-    for point in points:
-        key = (point[0][each] if isinstance(each, str) else each(point[0]) for each in by)
-        groups.setdefault(tuple(key), []).append(point)
-    return groups
-
-
 def kind(name: dict[str, object]) -> str:
     """Architecture and cell in one label: ``AO``, ``AED`` (with a GRU), ``AED-lstm``."""
     usual = name["cell"] in ("gru", "none")
     return str(name["architecture"]) if usual else f"{name['architecture']}-{name['cell']}"
-
-
-def matched(first: Iterable[Point], second: Iterable[Point]) -> list[tuple[dict, tuple[dict, dict]]]:
-    """Measurements of both kinds that share a seed, whose differences lack what a seed does to both."""
-    other = {name["seed"]: measured for name, measured in second}
-    return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 
 
 def less(first, second):
@@ -340,8 +255,3 @@ def less(first, second):
     if isinstance(first, Mapping):
         return {name: less(own, second[name]) for name, own in first.items()}
     return None if first is None or second is None else first - second
-
-
-def paired(first: Iterable[Point], second: Iterable[Point], of: Callable[[dict], float | None]) -> Interval:
-    """Interval over seeds of the first kind's number less the second's, as :func:`over_seeds` gives it."""
-    return over_seeds(matched(first, second), lambda pair: less(*map(of, pair)))

@@ -1,8 +1,7 @@
 """What an experiment measures of which networks: said once, asked as a list and answered by group."""
 
 import itertools
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from companion.results.config import BaseConfig
@@ -12,10 +11,10 @@ from companion.runs.columns import NETWORK, Columns
 from companion.runs.identity import Spec
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared.intervals import Point
 
 Group = Hashable  # what the networks of a group have in common: a task, a link, a width …
 Plan = dict[Group, tuple[Measurement, ...]]
+Point = tuple[dict[str, object], dict]  # the columns that name a model, and its measurements
 Points = dict[Group, list[Point]]
 
 
@@ -71,23 +70,6 @@ def plan_frame(plan: Plan, store: Store, by: Columns, *, columns: Columns, **how
 
     nothing = frame((), store, names=names, columns=columns, **how)
     return joined([nothing, *itertools.starmap(of_group, plan.items())])
-
-
-def by_spec(measurements: Iterable[Measurement], store: Store) -> dict[Spec, dict[str, dict]]:
-    """Of every network what is measured, by the measure's name; one that lacks an answer is left out."""
-    listed, found = list(measurements), {}
-    for one in listed:
-        for _, measured in answers([one], store):
-            found.setdefault(one.spec, {})[one.name] = measured
-    asked = Counter(one.spec for one in listed)
-    return {spec: own for spec, own in found.items() if len(own) == asked[spec]}
-
-
-def by_network(points: Points, *columns: str) -> Iterator[tuple[dict, dict]]:
-    """Of every network the names of its group, in these columns, and its seed; and what is measured."""
-    for group, own in points.items():
-        for name, measured in own:
-            yield dict(zip(columns, group, strict=True)) | {"seed": name["seed"]}, measured
 
 
 def picked(nested: Mapping, *levels: Iterable[str]) -> dict:

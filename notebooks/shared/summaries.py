@@ -1,4 +1,4 @@
-"""From the numbers of single networks to intervals: as tables, or nested as a claim addresses them."""
+"""From tables of single networks to tables of estimates, with their intervals."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -9,20 +9,14 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table, joined
+from companion.results.frames import Table
 from companion.runs.columns import INTERVAL, Column, Columns
 from notebooks.shared.intervals import (
-    UNBOUNDED,
     Interval,
-    Point,
     bounded,
-    each_over_seeds,
     hierarchical_bootstrap,
     interval_of,
     last_minus_first,
-    less,
-    matched,
-    nested,
     over_pairs,
     share_interval,
     spearman_of_points,
@@ -169,16 +163,6 @@ def wide(estimates: Table, columns: Columns, *, row: str) -> Table:
         declared[f"{name}_low"] = replace(column, meaning=f"lower end of the 95 % interval of {name}")
         declared[f"{name}_high"] = replace(column, meaning=f"upper end of the 95 % interval of {name}")
     return Table.of(rows, {**declared, "n": INTERVAL["n"]}, row)
-
-
-def stacked(estimates: Sequence[Table]) -> Table:
-    """Return several tables of estimates, which have the same groups, as one of all their quantities."""
-    first = estimates[0]
-    categories: dict[str, str] = {}
-    for table in estimates:
-        categories |= table.columns["quantity"].categories
-    quantity = replace(first.columns["quantity"], categories=categories)
-    return replace(joined(estimates), columns={**first.columns, "quantity": quantity})
 
 
 def differences(
@@ -368,19 +352,6 @@ def _bootstrapped(statistic: Statistic, groups: Points, resampled: Bootstrap) ->
     return hierarchical_bootstrap(groups, generator, statistic=of_units, nested=resampled.draws_groups)
 
 
-def summarised(
-    groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict], within: tuple | None = None
-) -> dict:
-    """By the names of each group that is not empty, :func:`each_over_seeds` of one network's ``numbers``."""
-    return nested({names: each_over_seeds(own, numbers, within) for names, own in groups.items() if own})
-
-
-def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict], dict]) -> dict:
-    """Intervals of the first kind's numbers less the second's, seed by seed; nothing without a pair."""
-    pairs = matched(first, second)
-    return each_over_seeds(pairs, lambda pair: less(*map(numbers, pair)), UNBOUNDED) if pairs else {}
-
-
 def rows_of(nested, *names: str) -> list[dict]:
     """A row for each branch so deep: keys and places on the way in these columns, and what it holds.
 
@@ -400,11 +371,6 @@ def rows_of(nested, *names: str) -> list[dict]:
 def level_key(level: float | str) -> str:
     """A level of a setting as part of a dotted key: ``0p001`` for 0.001."""
     return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
-
-
-def level_of(column: str) -> Callable[[dict], str]:
-    """What groups networks by the level in this column, see :func:`~notebooks.shared.intervals.grouped`."""
-    return lambda name: level_key(name[column])
 
 
 def crossing(places: Sequence[float], values: Sequence[float], level: float) -> float | None:

@@ -18,13 +18,12 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.search import likeliest_words
 from attnlib.models.vocabulary import BOS, EOS, PAD, UNK
 from companion.results.frames import Table
-from companion.results.measurements import Measurement, measurements_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from notebooks.shared.bleu import bleu, bleu_counts
-from notebooks.shared.plan import by_spec
 from notebooks.shared.suite import TRANSLATIONS
 
 TWICE = 2
@@ -119,10 +118,16 @@ def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Stor
     from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
 
     found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
-    for spec, own in by_spec(translator_measurements(specs, samples), store).items():
+    for measurement in translator_measurements(specs, samples):
+        spec = measurement.spec
         by_steps = found.setdefault((spec.task, spec.architecture), {})
-        by_steps.setdefault(spec.steps, []).append(own["translation"])
-    both = {kind: (own[min(own)], own[max(own)]) for kind, own in found.items() if len(own) == 2}
+        for _, translation in answers([measurement], store):
+            by_steps.setdefault(spec.steps, []).append(translation)
+    both = {
+        kind: (by_steps[min(by_steps)], by_steps[max(by_steps)])
+        for kind, by_steps in found.items()
+        if len(by_steps) == 2
+    }
     return {
         kind
         for kind, (planned, longer) in both.items()

@@ -56,8 +56,3 @@ def written_rightly(recording):
     """What a network that makes no mistake writes for the samples that are judged."""
     judged = judged_samples(recording.spec.resolved)
     return collate(judged, range(len(judged))).target_output
-
-
-def by_seed(*measured):
-    """What was measured of seeds 0, 1, … of one kind of network."""
-    return [({"seed": seed}, own) for seed, own in enumerate(measured)]

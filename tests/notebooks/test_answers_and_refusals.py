@@ -4,7 +4,6 @@ import re
 from dataclasses import is_dataclass
 from fractions import Fraction
 from functools import partial
-from operator import itemgetter
 from pkgutil import resolve_name
 
 import numpy as np
@@ -27,7 +26,7 @@ from notebooks.shared.transformer_sequences import tie_encoder
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.attnlib.models.model_builders import batch_of, sequence_network, transformer
 from tests.attnlib.refusals import assert_refused
-from tests.notebooks.figure_builders import Given, by_seed, recording_of, tiny
+from tests.notebooks.figure_builders import Given, recording_of, tiny
 from tests.tables import Table, beside
 
 
@@ -72,11 +71,9 @@ MADE = {
     "corpus": lambda sides: Corpus.from_ids(*sides),
     "batch": lambda samples: batch_of(pairs=samples),
     "recording": recording,
-    "seeds": lambda measured: by_seed(*measured),
     "texts": lambda sides: LabelledTexts.of(*sides),
     "config": config,
     "store": store,
-    "item": lambda names: itemgetter(*names),
 }
 for tag, make in MADE.items():
     Worked.add_constructor(f"!{tag}", made_by(make))

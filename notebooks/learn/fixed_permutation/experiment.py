@@ -19,7 +19,7 @@ from notebooks.shared.copying import OUTCOME, PROBES, READ_OFF
 from notebooks.shared.intervals import Interval, interval_of
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
-from notebooks.shared.summaries import differences, stacked, summarise
+from notebooks.shared.summaries import differences, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +142,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "courses": courses,
         "outcomes": networks.select(*GROUP, "seed", *JUDGED),
         "networks": networks,
-        "estimates": stacked(
+        "estimates": joined(
             [
                 copying.outcome_estimates(networks, [*GROUP]),
                 summarise(networks, [*GROUP], [*READ_OFF, "late_rise", "peak"]),

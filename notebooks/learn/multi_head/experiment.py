@@ -19,7 +19,7 @@ from notebooks.shared import copying
 from notebooks.shared.intervals import Interval, interval, interval_of, share_interval
 from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import settings_of
-from notebooks.shared.summaries import differences, shares, stacked, summarise
+from notebooks.shared.summaries import differences, shares, summarise
 from notebooks.shared.thresholds import standing
 
 MADE_OF = {
@@ -206,7 +206,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "turned": copying.turned_estimates(turned, by, unit),
         "together": _together(networks, config.early),
         "same": shares(networks, by, ["all_same"], unit=unit),
-        "good_head": stacked(
+        "good_head": joined(
             [shares(attending, by, ["wins"]), summarise(attending, by, ["weight", "best_other"])]
         ),
         "good_alone": copying.outcome_estimates(good_alone, by, unit),

@@ -7,7 +7,7 @@ from itertools import product
 from statistics import fmean
 
 from companion.results.config import BaseConfig, Positive
-from companion.results.frames import Table, keyed, view
+from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import Column, Columns
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -15,7 +15,7 @@ from notebooks.shared import copying
 from notebooks.shared.intervals import interval_of
 from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
-from notebooks.shared.summaries import stacked, summarise
+from notebooks.shared.summaries import summarise
 from notebooks.shared.thresholds import HALF
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
@@ -178,12 +178,12 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "outcomes": networks.select(*GROUP, "seed", *JUDGED, *WAY),
         "networks": networks.select(*GROUP, "seed", *copying.OUTCOME),
         "events": first_events.whole_numbers(*TIMES),
-        "estimates": stacked([copying.outcome_estimates(networks, [*GROUP]), read_off]).query("n > 0"),
+        "estimates": joined([copying.outcome_estimates(networks, [*GROUP]), read_off]).query("n > 0"),
         "counts": copying.outcome_counts(networks, [*GROUP]),
         "followed": copying.followed_estimates(followed, ["kind"]),
         "followed_counts": copying.followed_counts(followed, ["kind"]),
         "turned": copying.turned_estimates(turned, ["kind"]),
-        "ways": stacked(ways),
+        "ways": joined(ways),
         "way_counts": _way_counts(first_events, held),
         "kinds": _kinds(config, first_events),
     }

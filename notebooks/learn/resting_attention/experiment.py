@@ -15,7 +15,7 @@ from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
 from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
-from companion.results.frames import Table, keyed, view
+from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column
 from companion.runs.measure import measure
@@ -24,7 +24,7 @@ from companion.runs.store import Store
 from notebooks.shared.agreement import Answers, RaggedRows, gathered, padded
 from notebooks.shared.intervals import Interval, bounded, jackknife_interval
 from notebooks.shared.plan import each_seed, settings_of
-from notebooks.shared.summaries import by_pair, estimated, stacked, summarise, summarise_pairs
+from notebooks.shared.summaries import by_pair, estimated, summarise, summarise_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,7 +236,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "own_marks": Table.of(_own_marks(networks, places), NETWORK_OF_SET | LABEL | OWN_MARK, OWN_MARK_ROW),
         "labels": summarise(of_networks, ["data", "label"], RESTING),
         "texts": Table.of(_first_of_labels(networks), DATA | LABEL | TEXTS, "a label of a set"),
-        "pairs_by_label": stacked([summarise_pairs(of_pairs, by_label, APART), _spreads(of_pairs, by_label)]),
+        "pairs_by_label": joined([summarise_pairs(of_pairs, by_label, APART), _spreads(of_pairs, by_label)]),
         "ends_by_label": _ends(of_pairs, by_label),
         "pairs_by_mark": summarise_pairs(marked, by_mark, ["agreement"]),
         "ends_by_mark": _ends(marked, by_mark),

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from attnlib.errors import BadInput
-from companion.results.frames import Table
+from companion.results.frames import Table, joined
 from companion.runs.columns import Column, share
 from notebooks.shared.intervals import jackknife_interval, share_interval
-from notebooks.shared.summaries import shares, stacked, summarise, summarise_pairs, wide
+from notebooks.shared.summaries import shares, summarise, summarise_pairs, wide
 
 COLUMNS = {
     "task": Column("task"),
@@ -124,8 +124,8 @@ def test_a_pair_that_comes_twice_is_refused():
         summarise_pairs(table, ["task"], ["loss"])
 
 
-def test_stacked_estimates_say_what_all_of_their_quantities_are():
+def test_joined_estimates_say_what_all_of_their_quantities_are():
     table = networks(task=["a"] * 2, seed=[0, 1], loss=[1.0, 2.0], failed=[True, False])
-    both = stacked([summarise(table, ["task"], ["loss"]), shares(table, ["task"], ["failed"])])
+    both = joined([summarise(table, ["task"], ["loss"]), shares(table, ["task"], ["failed"])])
     assert both.frame["quantity"].tolist() == ["loss", "failed"]
     assert both.columns["quantity"].categories == {"loss": "loss", "failed": "whether it failed"}
