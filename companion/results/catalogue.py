@@ -27,17 +27,15 @@ class Entry:
         figure: id of the page, such as ``attend/translators``.
         table: name within the figure.
         rows: number of rows.
-        columns: names of the columns.
-        row: what one row is; empty where the columns are not declared.
-        fields: what each column is, as in a Table Schema; empty where they are not declared.
+        row: what one row is.
+        fields: what each column is, as in a Table Schema.
     """
 
     figure: str
     table: str
     rows: int
-    columns: tuple[str, ...]
-    row: str = ""
-    fields: tuple[dict, ...] = field(default=(), repr=False)
+    row: str
+    fields: tuple[dict, ...] = field(repr=False)
 
     @property
     def file(self) -> str:
@@ -51,15 +49,13 @@ def entries() -> Iterator[Entry]:
         result = Result.load(PAPER / f"{name}.json")
         part = registry.path_of(name).parents[1].name
         for table, records in result.tables.items():
-            schema = result.schemas.get(table, {"row": "", "schema": {"fields": []}})
-            fields = tuple(schema["schema"]["fields"])
+            schema = result.schemas[table]
             yield Entry(
                 figure=f"{part}/{name}",
                 table=table,
                 rows=len(records),
-                columns=tuple(records[0]) if records else tuple(column["name"] for column in fields),
                 row=schema["row"],
-                fields=fields,
+                fields=tuple(schema["schema"]["fields"]),
             )
 
 

@@ -2,8 +2,8 @@
 
 There is no list to edit. An experiment has ``Config`` (see `companion.results.config`), ``PROFILES`` (one for
 ``quick`` and ``paper``, which the book shows, and for ``tiny``, at which tests run everything in seconds),
-``measurements(config)`` and ``compute(config, store)``; ``models(config)``, which networks are asked, comes
-of itself.
+``measurements(config)``, ``compute(config, store)``, which returns tables, and ``values(config, tables)``,
+the numbers that claims and sentences address; ``models(config)``, which networks are asked, comes of itself.
 """
 
 import traceback

@@ -36,7 +36,7 @@ class Result:
     #: is trained; ``measured``, the version of each kind of measurement; how many networks there were in all,
     #: how long they were trained and where
     provenance: dict = field(default_factory=dict)
-    #: of the tables whose columns are declared: what a row and each column is, as resources of a Data Package
+    #: what a row and each column of each table is, as resources of a Data Package
     schemas: dict[str, dict] = field(default_factory=dict)
 
     @property
@@ -77,7 +77,7 @@ class Result:
         folder = Path(folder)
         content = rounded(self._content)
         for name, records in content["tables"].items():
-            text = as_csv(records, self._described(name))
+            text = as_csv(records, self._columns_of(name))
             write_text_atomic(folder / f"{self.experiment}.{name}.csv", text)
         self.save_provenance(folder)
         if self.schemas:
@@ -87,10 +87,8 @@ class Result:
         write_text_atomic(path, _as_text(content | {"tables": tables}))
         return path
 
-    def _described(self, table: str) -> list[str] | None:
-        """Return the columns of a table, None where they are not declared."""
-        if table not in self.schemas:
-            return None
+    def _columns_of(self, table: str) -> list[str]:
+        """Return the names of a table's columns, in order."""
         return [column["name"] for column in self.schemas[table]["schema"]["fields"]]
 
     def save_provenance(self, folder: Path) -> None:
@@ -136,17 +134,20 @@ def _schemas(dictionary: Path) -> dict[str, dict]:
     return {each["name"]: {part: each[part] for part in ("row", "schema")} for each in resources}
 
 
-def _as_rows(records: list[dict]) -> list:
-    """The columns, then the values of every record; records that differ in their columns stay as they are."""
-    columns = sorted(records[0]) if records else []
-    if not columns or any(sorted(record) != columns for record in records):
-        return records
+def _as_rows(records: list[dict]) -> list[list]:
+    """Return the columns in alphabetical order, then the values of every record; nothing of no records."""
+    if not records:
+        return []
+    columns = sorted(records[0])
     return [columns, *([record[column] for column in columns] for record in records)]
 
 
-def _as_records(rows: list) -> list[dict]:
-    if not rows or isinstance(rows[0], dict):
-        return rows
+def _as_records(rows: list[list]) -> list[dict]:
+    """Return the records that :func:`_as_rows` was given."""
+    if not rows:
+        return []
+    if not all(isinstance(row, list) for row in rows):
+        raise ValueError("a table is no list of rows")
     columns, *values = rows
     return [dict(zip(columns, row, strict=True)) for row in values]
 

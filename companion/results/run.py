@@ -113,13 +113,9 @@ class Outcome:
 def computed(module: ModuleType, config: object, store: Store) -> Outcome:
     """Compute the numbers of an experiment.
 
-    ``compute`` returns tables, and ``values`` of the same module makes the dotted keys of them. In figures
-    that are not in tables yet ``compute`` returns values and lists of records by itself.
+    ``compute`` returns tables, and ``values`` of the same module makes the dotted keys of them.
     """
     tables = module.compute(config, store)
-    if isinstance(tables, tuple):
-        values, records = tables
-        return Outcome(values, records, {})
     return Outcome(
         values=module.values(config, tables),
         tables={name: table.records() for name, table in tables.items()},

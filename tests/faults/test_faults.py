@@ -146,8 +146,10 @@ def components(folder):
 
 def result(folder):
     values, tables = {"x": {"value": 1.5, "low": None}}, {"points": [{"x": 1, "y": 0.25}]}
+    schemas = {"points": {"row": "a point", "schema": {"fields": [{"name": "x"}, {"name": "y"}]}}}
+    origin = {"provenance": {"commit": "0"}, "schemas": schemas}
     for _ in range(6):
-        Result("toy", "quick", {"seeds": 3}, values, tables, {}, provenance={"commit": "0"}).save(folder)
+        Result("toy", "quick", {"seeds": 3}, values, tables, {}, **origin).save(folder)
 
 
 def analysis(folder):
@@ -512,7 +514,9 @@ def test_claims(tmp_path, data, content):
 
 @tried(st.data(), JSON)
 def test_results(tmp_path, data, content):
-    made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, provenance={"commit": "0"})
+    schemas = {"t": {"row": "a row", "schema": {"fields": [{"name": "a"}]}}}
+    origin = {"provenance": {"commit": "0"}, "schemas": schemas}
+    made = Result("toy", "quick", {"n": 1}, {"x": 1.5}, {"t": [{"a": 1}]}, {}, **origin)
     made.save(tmp_path)
     alter(tmp_path / data.draw(st.sampled_from(["toy.json", "toy.provenance.json"])), data, content)
     again = outcome("results", lambda: Result.load(tmp_path / "toy.json"))

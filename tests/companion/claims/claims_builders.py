@@ -38,7 +38,10 @@ def save(root, values, profile="quick", experiment="toy", *, stale=False):
     """A result with these values, where verdicts are looked for; a stale one rests on another run."""
     folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
     origin = {"models": ["of another plan"] if stale else [], "measured": {}}
-    path = Result(experiment, profile, {}, values, {"points": [{"x": 1}]}, {}, provenance=origin).save(folder)
+    tables = {"points": [{"x": 1}]}
+    schemas = {"points": {"row": "a point", "schema": {"fields": [{"name": "x"}]}}}
+    result = Result(experiment, profile, {}, values, tables, {}, provenance=origin, schemas=schemas)
+    path = result.save(folder)
     if profile == "paper":
         write_checksums(folder)
     return path

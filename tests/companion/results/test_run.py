@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+from attnlib.errors import CorruptFile
 from companion.results import registry
 from companion.results.__main__ import main as compute
 from companion.results.config import override, plain
@@ -183,6 +184,15 @@ def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
     assert loaded.provenance == {"seconds": 1.5}
     table = (tmp_path / "a" / "alignment_breakdown.points.csv").read_text()
     assert table == 'task,share,other\nscan,0.1234568,\n"a, b",,\n'
+
+
+def test_a_table_that_is_no_list_of_rows_is_refused(tmp_path):
+    path = RESULT.save(tmp_path)
+    content = json.loads(path.read_text())
+    content["tables"]["points"] = [{"task": "scan"}]
+    path.write_text(json.dumps(content))
+    with pytest.raises(CorruptFile, match="no list of rows"):
+        Result.load(path)
 
 
 @pytest.fixture

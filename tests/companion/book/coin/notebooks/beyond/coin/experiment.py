@@ -3,7 +3,9 @@
 import numpy as np
 
 from companion.results.config import BaseConfig, Positive
-from notebooks.shared.intervals import share_interval
+from companion.results.frames import Table, keyed, view
+from companion.runs.columns import Column
+from notebooks.shared.summaries import shares
 
 
 class Config(BaseConfig):
@@ -19,7 +21,15 @@ def measurements(config):
     return ()
 
 
+TOSS = {"toss": Column("number of the toss, from 0"), "heads": Column("True if the coin shows heads")}
+
+
 def compute(config, store):
     shown = np.random.default_rng(0).random(config.tosses) < 0.5
-    found = share_interval(int(shown.sum()), config.tosses)
-    return {"heads": found}, {"tosses": [{"n": config.tosses}]}
+    records = [{"toss": number, "heads": heads} for number, heads in enumerate(shown)]
+    tosses = Table.of(records, TOSS, "a toss")
+    return {"tosses": tosses, "estimates": shares(tosses, [], ["heads"], unit="toss")}
+
+
+def values(config, tables):
+    return view(keyed(tables["estimates"], "{quantity}"))
