@@ -414,7 +414,7 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
 
 
 def title_of(prose: str) -> str:
-    """Return the title of a page without its markup; empty if it has none.
+    r"""Return the title of a page without its markup; empty if it has none.
 
     Example:
         >>> title_of("# Copying in *one* order\n\nIt is slow.")
