@@ -405,7 +405,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
-        raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
+        # Each line begins as the lines of a log do that the terminal shows.
+        raise BadInput("\nerror: ".join(["some of what the prose says does not hold:", *wrong]))
     if leaving:  # beside the site, which would be twice as large with it
         with atomic_path(folder.parent / ARCHIVE) as path:
             path.write_bytes(book_archive(root, leaving))

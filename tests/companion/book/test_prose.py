@@ -83,6 +83,13 @@ def test_every_number_and_verdict_of_the_chapters_holds():
         assert filled(text, book, page)[1] == [], page
 
 
+def test_every_number_and_verdict_of_the_other_pages_holds():
+    book = Book(ROOT)
+    for path in sorted((ROOT / "book").rglob("*.md")):
+        page = path.relative_to(ROOT / "book").with_suffix("").as_posix()
+        assert filled(path.read_text(encoding="utf-8"), book, page)[1] == [], page
+
+
 # -- a number as text, in sentences and tables ---------------------------------------------------------------
 
 RESULT = Result(**GIVEN["result"])
