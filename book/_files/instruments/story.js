@@ -378,8 +378,15 @@ Instruments.start("story", (stage, data) => {
 
   const sections = () => [...article.querySelectorAll(":scope > section")].slice(0, STEPS);
   const bar = make("div", { class: "bar" }), narrow = matchMedia("(max-width: 900px)");
+  let heading = 0; // the step that a scroll goes to: on the way there the one in view does not count
   const go = (step, smooth = true) => {
-    const goal = sections()[clamp(step, 1, STEPS) - 1], above = narrow.matches ? 66 + root.offsetHeight : 80;
+    heading = clamp(step, 1, STEPS);
+    if (heading !== state.step) {
+      state.step = heading; // at once, so that the next key is about this step
+      state.shown = Number(seen.has(heading));
+      touched();
+    }
+    const goal = sections()[heading - 1], above = narrow.matches ? 66 + root.offsetHeight : 80;
     const top = goal.getBoundingClientRect().top + scrollY - above;
     scrollTo({ top, behavior: smooth && !still.matches ? "smooth" : "auto" });
   };
@@ -462,17 +469,23 @@ Instruments.start("story", (stage, data) => {
 
   addEventListener("DOMContentLoaded", () => {
     sections().forEach(ask);
-    const middle = new IntersectionObserver(() => {
+    const follow = () => {
       const free = narrow.matches ? 66 + root.offsetHeight : 0, line = free + (innerHeight - free) * 0.5;
       const rest = article.querySelector(`:scope > section:nth-of-type(${STEPS + 1})`); // after the story
       root.classList.toggle("past", Boolean(rest) && rest.getBoundingClientRect().top < line);
       const at = sections().findLastIndex(section => section.getBoundingClientRect().top <= line) + 1;
-      if (scrolls && at && at !== state.step) {
+      if (at === heading) heading = 0;
+      if (scrolls && !heading && at && at !== state.step) {
         state.step = at;
         state.shown = Number(seen.has(at));
         touched();
       }
-    }, { threshold: Array.from({ length: 21 }, (_, n) => n / 20) });
+    };
+    const middle = new IntersectionObserver(follow, { threshold: Array.from({ length: 21 }, (_, n) => n / 20) });
+    addEventListener("scrollend", () => {
+      heading = 0;
+      follow();
+    });
     article.querySelectorAll(":scope > section").forEach(section => middle.observe(section));
     touched();
   });

@@ -329,7 +329,7 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
     }
 
 
-@dataclass
+@dataclass(eq=False)
 class _Displacements:
     """Sums over rows of attention, of one way to set the clocks apart.
 

@@ -84,7 +84,7 @@ def means_of(sums: dict[str, list]) -> dict[str, Checkpoints]:
 # Two runs held against each other.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """What two runs of a column have in common, on a part of the data, with a way to choose checkpoints.
 

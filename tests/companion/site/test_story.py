@@ -314,6 +314,13 @@ def test_scrolling_moves_the_picture(told):
     assert "μ·μ" in texts(page) or "nine terms on" in texts(page)
 
 
+def test_keys_in_quick_succession_are_all_followed(told):
+    page = told()
+    page.evaluate("""for (const _ of [1, 2, 3])
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }))""")
+    page.wait_for_function("location.hash.includes('step=2') && location.hash.includes('shown=1')")
+
+
 def test_the_view_is_in_the_address(told):
     page = told()
     for _ in range(3):

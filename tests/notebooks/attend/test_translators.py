@@ -45,7 +45,7 @@ def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_som
         loss = longer if spec.steps == 2 * specs[0].steps else 2.0
         return [] if loss is None else [({}, {"loss": loss, "bleu": bleu})]
 
-    monkeypatch.setattr("notebooks.shared.plan.answers", answers)
+    monkeypatch.setattr(translators, "answers", answers)
     assert len(translators.translator_measurements(specs, 5)) == 3
     found = translators.translators_that_count(specs, 5, None)
     assert found == ({("multi30k_en_fr", "AO")} if counts else set())
