@@ -171,7 +171,8 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
         missing = str(error)
     is_the_book = not request.parameters and folder != paper.parent
     shown = Result.load(paper) if is_the_book and paper.is_file() else None
-    text_of = ("paper" if paper.is_file() else "quick") if request.parameters else ""
+    profile_of_text = "paper" if paper.is_file() else "quick"
+    text_of = profile_of_text if request.parameters else ""
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
     learned = _learned(project, request, result) if result and request.parameters.get("source") else ""
     return Page(

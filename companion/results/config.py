@@ -108,7 +108,9 @@ def _check_range(name: str, value: object) -> None:
     """Raises BadInput for a number that would never end, never learn, or not fit in memory."""
     several = value if isinstance(value, tuple) else (value,)
     for number in (each for each in several if isinstance(each, int | float)):
-        most = 1000 if name.endswith(("seeds", "controls")) else 1e9 if isinstance(number, int) else 1e6
+        most = 1e9 if isinstance(number, int) else 1e6
+        if name.endswith(("seeds", "controls")):
+            most = 1000
         if abs(number) > most:
             raise BadInput(f"{name} is {number}; it must be at most {most:g}")
         if name == "learning_rate" and number <= 0:

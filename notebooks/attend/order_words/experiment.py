@@ -500,7 +500,7 @@ DIGITS = 4
 
 @measure(version=1)
 def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
-    """``exact``: share of either sentence written without a fault; ``attended``: share of forks whose largest
+    """``exact``: share of either sentence that is correct; ``attended``: share of forks whose largest
     weight is at the gold position; ``outside``: squared change of scores without the swapped word's column.
     """
     task = trained.task

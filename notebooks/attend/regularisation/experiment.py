@@ -13,7 +13,7 @@ one temperature for all rows would mend.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Annotated
@@ -31,7 +31,7 @@ from attnlib.trace import Trace
 from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
-from companion.runs.columns import NETWORK, Column, share
+from companion.runs.columns import NETWORK, Column, Columns, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
@@ -409,22 +409,19 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         names=NAMES,
         columns_of=along.__getitem__,
     )
-    planned_networks = frame(
-        _terms_of(of_plan, config),
-        store,
-        records=outcomes,
-        columns=OUTCOMES,
-        names=NAMES,
-        columns_of=of_plan.__getitem__,
-    )
-    other_networks = frame(
-        _terms_of(of_factors, config),
-        store,
-        records=outcomes,
-        columns=OUTCOMES,
-        names=FACTOR | {"seed": NETWORK["seed"]},
-        columns_of=of_factors.__getitem__,
-    )
+
+    def outcomes_of(specs: Mapping[ModelSpec, dict], names: Columns) -> Table:
+        return frame(
+            _terms_of(specs, config),
+            store,
+            records=outcomes,
+            columns=OUTCOMES,
+            names=names,
+            columns_of=specs.__getitem__,
+        )
+
+    planned_networks = outcomes_of(of_plan, NAMES)
+    other_networks = outcomes_of(of_factors, FACTOR | {"seed": NETWORK["seed"]})
     strongest = strongest_learned(networks)
     return {
         "networks": networks,

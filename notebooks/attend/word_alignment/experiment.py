@@ -212,11 +212,12 @@ def _posteriors(
 
 
 def _quality(sums: AlignmentSums) -> dict[str, float | int | None]:
-    found = asdict(sums.result())
-    return {
-        name: value if isinstance(value, int) else None if math.isnan(value) else round(value, 6)
-        for name, value in found.items()
-    }
+    def in_short(value: float) -> float | int | None:
+        if isinstance(value, int):
+            return value
+        return None if math.isnan(value) else round(value, 6)
+
+    return {name: in_short(value) for name, value in asdict(sums.result()).items()}
 
 
 # Which tokens attend by time and which by input: the temporal and the input term, token by token.
