@@ -34,3 +34,16 @@ def nothing_waits_for_the_disk():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def environment_is_left_as_it_was():
+    """A variable that outlives its test would decide what later tests of the same process find."""
+    before = settled_environment()
+    yield
+    assert settled_environment() == before
+
+
+def settled_environment() -> dict[str, str]:
+    """Return the environment but for what pytest itself keeps in it while a test runs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
