@@ -112,7 +112,7 @@ types: $(INSTALLED)
 # `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)
 	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 \
-	  tests/faults tests/notebooks/test_hostile_words.py
+	  tests/e2e/faults tests/notebooks/test_hostile_words.py
 
 mutants: $(INSTALLED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),300)
