@@ -1,4 +1,4 @@
-"""How often properties are tried, in which order files are read, and what no test waits for."""
+"""How often properties are tried, what is compared, which files come first, and what nobody waits for."""
 
 import os
 
@@ -13,6 +13,12 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)  # for make check
 settings.register_profile("few", settings.get_profile("full"), max_examples=3)  # where calls are what counts
 settings.load_profile("full")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Compare figures with their pictures in every run: without this option pytest-mpl only draws them."""
+    config.option.mpl = True
 
 
 RANKS = {"long": 0, "slow": 1}  # of a file, by the marks of its tests
@@ -39,11 +45,11 @@ def nothing_waits_for_the_disk():
 @pytest.fixture(autouse=True)
 def environment_is_left_as_it_was():
     """A variable that outlives its test would decide what later tests of the same process find."""
-    before = settled_environment()
+    before = own_variables()
     yield
-    assert settled_environment() == before
+    assert own_variables() == before
 
 
-def settled_environment() -> dict[str, str]:
-    """Return the environment but for what pytest itself keeps in it while a test runs."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+def own_variables() -> dict[str, str]:
+    """Return the variables that this project reads; libraries set some of theirs when they are first used."""
+    return {name: value for name, value in os.environ.items() if name.startswith("ATTNLIB")}
