@@ -100,6 +100,7 @@ readme: $(INSTALLED)
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m tools.lint_cells
 
 format: $(INSTALLED)
 	@$(BIN)/ruff check --quiet --fix-only .
