@@ -18,7 +18,7 @@ import torch
 import typer
 
 from companion.results import registry
-from companion.runs.answer import all_measurements, unanswered
+from companion.results.answer import all_measurements, unanswered
 from companion.runs.archive import Archive
 from companion.runs.loop import regular_checkpoints
 from companion.runs.procedure import RunSpec

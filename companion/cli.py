@@ -287,10 +287,9 @@ def _prepared(project: Project, request: "Request", explain: bool) -> Path:
     Raises BadInput: a setting that cannot be. DataUnavailable: data that a run of its own needs.
     """
     from companion.book.plan import check_data
-    from companion.results.run import needed
 
     if request.parameters:
-        needed(request)  # refuses values that cannot be
+        request.needed()  # refuses values that cannot be
         if not explain:
             check_data(request)
         request.write(project.root / request.folder / "run.json")

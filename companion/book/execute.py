@@ -64,8 +64,8 @@ def make_result(project: Project, request: Request) -> None:
     if committed or request.experiment not in registry.names():
         return
     from companion.book.plan import shares_archive
+    from companion.results.answer import report_progress
     from companion.results.run import run
-    from companion.runs.answer import report_progress
     from companion.runs.archive import Archive
 
     folder = project.root / request.folder

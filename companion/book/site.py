@@ -36,7 +36,7 @@ from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
-from companion.claims.scorecard import scorecard_csv, scorecard_markdown
+from companion.book.scorecard import scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.paths import PROFILES, SENTINELS
 from companion.runs.command import errors_in_a_line

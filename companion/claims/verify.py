@@ -15,11 +15,10 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, CorruptFile, check_known
 from attnlib.files import write_json_atomic
-from companion.book.project import Project
 from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import ABOUT, ORIGINS, Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, not_there
-from companion.paths import PROFILES
+from companion.paths import PROFILES, RESULTS
 from companion.results.committed import altered
 from companion.results.result import Result
 
@@ -125,9 +124,8 @@ def verify(
     A verdict says so when its result is not there or cannot be read. ``load`` reads a result. Raises BadInput
     for a claims file or ``expected.json`` that cannot be used.
     """
-    project = Project(root)
-    loaded, expected = cache(partial(_loaded, project, load)), read_expected(project.root)
-    claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
+    loaded, expected = cache(partial(_loaded, root, load)), read_expected(root)
+    claims = [claim for claim in load_claims(root / "claims") if experiment in (None, claim.experiment)]
     return [
         replace(judge(claim, at, loaded), expected=expected.get((claim.id, at)))
         for claim in claims
@@ -136,15 +134,15 @@ def verify(
 
 
 def _loaded(
-    project: Project, load: Callable[[Path], Result], experiment: str | None, profile: str
+    root: Path, load: Callable[[Path], Result], experiment: str | None, profile: str
 ) -> Result | str | None:
-    path = project.results(profile) / f"{experiment}.json"
+    path = root / RESULTS[profile] / f"{experiment}.json"
     if not path.is_file():
         return None
     try:
         return load(path)
     except (AttnlibError, OSError, UnicodeDecodeError) as error:
-        return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
+        return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{root}/", "")
 
 
 def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) -> ClaimVerdict:
@@ -227,7 +225,7 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     lines += filter(None, map(_not_as_computed, results.values()))
     lines += filter(None, map(_of_uncommitted_code, results.values()))
     if results:
-        lines += altered(Project(root).results("paper"))
+        lines += altered(root / RESULTS["paper"])
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if (claim, at) not in known:
@@ -256,9 +254,9 @@ def _of_uncommitted_code(result: Result) -> str:
 def not_in_the_archive() -> Iterator[str]:
     """A line for each committed result that the archive does not give; takes two minutes."""
     from companion.paths import ARCHIVE, PAPER
+    from companion.results.answer import all_measurements
     from companion.results.committed import committed
     from companion.results.recompute import RECOMPUTED, recomputed
-    from companion.runs.answer import all_measurements
     from companion.runs.archive import Archive
 
     archive = Archive(ARCHIVE)

@@ -13,8 +13,9 @@ from attnlib.errors import BadInput, check_known
 from attnlib.files import write_json_atomic
 from companion.paths import RESULTS
 from companion.results import registry
-from companion.results.config import override
-from companion.runs.identity import digest
+from companion.results.config import override, plain
+from companion.runs.identity import digest, run_id
+from companion.runs.measure import versions
 
 MOST_LETTERS = 40  # of the parameters in the name of a folder
 
@@ -56,6 +57,18 @@ class Request:
     def config(self) -> Any:
         """The same with the parameters in their places. Raises BadInput: one that cannot be used."""
         return override(self.standard, dict(self.parameters))
+
+    def needed(self) -> dict[str, object]:
+        """Return what a result rests on: its settings, ids of its runs, and versions of its measurements.
+
+        Errors as :func:`companion.runs.identity.run_id`, and BadInput for settings that cannot be used.
+        """
+        module = registry.load(self.experiment)
+        return {
+            "config": plain(self.config),
+            "models": [run_id(spec) for spec in module.models(self.config)],
+            "measured": versions(module.measurements(self.config)),
+        }
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from attnlib.files import write_json_atomic, write_text_atomic
+from companion.results.request import Request
 from companion.rounding import rounded
 from companion.runs.identity import digest
 
@@ -47,20 +48,12 @@ class Result:
     @cached_property
     def current(self) -> bool:
         """Whether these settings ask for the same runs and versions of measurements today."""
-        from companion.results.request import Request
-        from companion.results.run import needed
-
         try:
-            today = needed(Request(self.experiment, self.profile, self.config))
-        except (
-            BadInput,
-            DataUnavailable,
-            ModuleNotFoundError,
-        ):  # removed or renamed since, or an own file is gone
-            return False
-        return self.provenance.get("measured") == today["measured"] and set(self.models) <= set(
-            today["models"]
-        )
+            today = Request(self.experiment, self.profile, self.config).needed()
+        except (BadInput, DataUnavailable, ModuleNotFoundError):
+            return False  # it was removed or renamed since, or a reader's own file is gone
+        same_versions = self.provenance.get("measured") == today["measured"]
+        return same_versions and set(self.models) <= set(today["models"])
 
     @cached_property
     def digest(self) -> str:

@@ -169,19 +169,6 @@ def _check_machine(device: str, threads: int) -> None:
         raise BadInput(f"device {device!r} is not available; choose from: {available}")
 
 
-def needed(request: Request) -> dict[str, object]:
-    """What a result rests on: its settings, the ids of its runs, and the versions of its measurements.
-
-    Errors as :func:`companion.runs.identity.run_id`, and BadInput for settings that cannot be used.
-    """
-    module = registry.load(request.experiment)
-    return {
-        "config": plain(request.config),
-        "models": [run_id(spec) for spec in module.models(request.config)],
-        "measured": versions(module.measurements(request.config)),
-    }
-
-
 def data_of(specs: Iterable[Spec]) -> dict[str, str]:
     """Checksums of all files that the runs of an experiment read, published ones and a reader's own.
 

@@ -1,4 +1,4 @@
-"""What the commands of runs and results share: ``python -m companion.runs.answer`` and its like."""
+"""What the commands of runs and results share: ``python -m companion.runs.archive`` and its like."""
 
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter

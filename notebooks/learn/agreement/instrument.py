@@ -8,8 +8,8 @@ import pandas as pd
 
 from companion.book.numbers import written
 from companion.book.project import find_root
+from companion.book.scorecard import SIGNS, answers
 from companion.claims.model import Claim, Entry, Paper, load_papers
-from companion.claims.scorecard import SIGNS, answers
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
 from notebooks.shared.style import data_name, data_of

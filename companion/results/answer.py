@@ -1,8 +1,8 @@
 """Train and measure where only numpy, torch, safetensors and jaxtyping are installed, and keep the answers.
 
-    python -m companion.runs.answer attend/temporal_share           all that the figure asks of its models
-    python -m companion.runs.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one run, by its id
-    python -m companion.runs.answer '{"training": "multi_head", "settings": {"seed": 3}}'    only trains it
+    python -m companion.results.answer attend/temporal_share           all that the figure asks of its models
+    python -m companion.results.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one run, by its id
+    python -m companion.results.answer '{"training": "multi_head", "settings": {"seed": 3}}'    only trains it
 
 Answers are some kilobytes a model and stand in for it wherever the book is built. Nothing needs anything of
 the rest, so it runs on as many machines as there are, and what one has answered is not asked again.
@@ -101,7 +101,7 @@ def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None
 @errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
-    parser = parser_of("companion.runs.answer", __doc__)
+    parser = parser_of("companion.results.answer", __doc__)
     parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
     add_machine(parser, archive=ARCHIVE, answers=MEASUREMENTS, models=ROOT / "build" / "models")
