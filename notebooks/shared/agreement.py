@@ -22,7 +22,7 @@ from notebooks.shared.bleu import bleu
 from notebooks.shared.kendall import kendall
 from notebooks.shared.plan import each_seed
 from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
-from notebooks.shared.translation import SourceMask, TargetMask, padded_cells, recorded_network
+from notebooks.shared.trainings.translation import SourceMask, TargetMask, padded_cells, recorded_network
 
 # Values by position of texts of different lengths: flat as they are kept, padded as they are compared.
 
@@ -356,7 +356,7 @@ def measure_translation(recording: Recording) -> dict:
 # and 5.1). The network is taken as its training ends, for there its parameters are kept. Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
-#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.trainings.translation` has it
 #     log_probability   the same of log p_s[y_s]
 #     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
 #

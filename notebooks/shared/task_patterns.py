@@ -18,9 +18,9 @@ from attnlib.probes.alignment_error import link_mask, words_only
 from companion.runs import registry
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
-from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
+from notebooks.shared.tasks.lexicon import ADJECTIVES, TOPICS, summarise
 
 PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
 STATES = ("trained", "untrained")

@@ -29,7 +29,7 @@ from companion.runs.suite import spec_of, task_of
 from notebooks.attend.alignment_breakdown.switches import ABOUT, NETWORKS, SUBSETS
 from notebooks.shared.measure import fit_components, measure_alignment_terms
 from notebooks.shared.style import task_name
-from notebooks.shared.tasks import interpret
+from notebooks.shared.tasks.synthetic import interpret
 
 UPDATES = {"scan": 3000, "reordering_50": 1500, "one_to_one": 600}  # the quick profile's are too few to copy
 FIT_SAMPLES, EXAMPLES = 2_000, 12

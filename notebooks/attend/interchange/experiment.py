@@ -22,7 +22,6 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
 from notebooks.attend.interchange.transplants import TRANSPLANTS
-from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
 from notebooks.shared.readings import EFFECTS, effects_of_exchange, exchange_measurements, readings
@@ -41,6 +40,7 @@ from notebooks.shared.suite import (
     with_family,
 )
 from notebooks.shared.summaries import Bootstrap, correlations, differences, end_differences, summarise
+from notebooks.shared.tasks import synthetic as rules
 from notebooks.shared.translators import (
     LEARNED,
     translator_measurements,

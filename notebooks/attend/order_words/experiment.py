@@ -33,12 +33,12 @@ from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
-from notebooks.shared import tasks as rules
 from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import settings_of
 from notebooks.shared.suite import BY_KIND, SUITE, PlannedConfig, model_specs, suite_frame
 from notebooks.shared.summaries import summarise
-from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+from notebooks.shared.tasks import synthetic as rules
+from notebooks.shared.tasks.synthetic import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 _STREAM = 0x5A1B
 

@@ -29,7 +29,7 @@ from companion.runs.store import Store, TrainedModel
 from notebooks.shared.measure import Fitted, fit_components, plain
 from notebooks.shared.suite import BY_KIND, DIAL, SUITE, SuiteConfig, model_specs, suite_frame
 from notebooks.shared.summaries import summarise
-from notebooks.shared.tasks import ACTION_OF, TURN_OF
+from notebooks.shared.tasks.synthetic import ACTION_OF, TURN_OF
 
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each

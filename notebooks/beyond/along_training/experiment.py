@@ -10,8 +10,8 @@ from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
 from notebooks.beyond.along_training.tasks import TASKS, TEXT
+from notebooks.beyond.along_training.trainings.along_training import PAIRS, measure_along_training
 from notebooks.shared.intervals import interval_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.suite import PARTS_OF_STATES

@@ -10,7 +10,7 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
+from notebooks.beyond.others_model.trainings.published import REPORTED, SOURCES, measure_published_heads
 from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise

@@ -11,7 +11,7 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_vector.published_speller import SOURCES, measure_vector
+from notebooks.beyond.others_vector.trainings.published_speller import SOURCES, measure_vector
 from notebooks.shared.summaries import Bootstrap, end_differences, summarise
 
 SHORT, LONG = (4, 6), (10, 12)  # letters: fewest and most

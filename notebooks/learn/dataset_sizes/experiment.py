@@ -16,7 +16,7 @@ from companion.runs.columns import Column
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.table_9 import EMBEDDING, TITLES, comparable, published_row
-from notebooks.learn.dataset_sizes.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
+from notebooks.learn.dataset_sizes.trainings.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
 
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")

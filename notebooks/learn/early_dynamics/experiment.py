@@ -13,8 +13,13 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.early_dynamics.word_counts import CountCorpus, CountTables, alignment, translation
+from notebooks.learn.early_dynamics.trainings import word_counts
+from notebooks.learn.early_dynamics.trainings.word_counts import (
+    CountCorpus,
+    CountTables,
+    alignment,
+    translation,
+)
 from notebooks.shared.summaries import summarise
 
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables

@@ -17,9 +17,9 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copying import OUTCOME, PROBES, READ_OFF
 from notebooks.shared.intervals import Interval, interval_of
-from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, summarise
+from notebooks.shared.trainings.permutation_copying import words_of
 
 if TYPE_CHECKING:
     import pandas as pd

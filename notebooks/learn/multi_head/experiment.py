@@ -17,10 +17,10 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.intervals import Interval, interval, interval_of, share_interval
-from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import settings_of
 from notebooks.shared.summaries import differences, shares, summarise
 from notebooks.shared.thresholds import standing
+from notebooks.shared.trainings.permutation_copying import words_of
 
 MADE_OF = {
     "single": "one head, the first trial",

@@ -28,7 +28,7 @@ from notebooks.shared.agreement import measure_translation, padded, recorded_bat
 from notebooks.shared.intervals import interval_of, less
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, summarise
-from notebooks.shared.translation import load_pieces, recorded_network
+from notebooks.shared.trainings.translation import load_pieces, recorded_network
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2
 BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}

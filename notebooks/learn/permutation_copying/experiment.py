@@ -13,10 +13,10 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.intervals import interval_of
-from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import summarise
 from notebooks.shared.thresholds import HALF
+from notebooks.shared.trainings.permutation_copying import KINDS, words_of
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
 WAYS = {

@@ -24,11 +24,11 @@ from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import bounded, interval_of, over_pairs
-from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.task_patterns import STATES, network_of
+from notebooks.shared.tasks.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 
 # Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #

@@ -9,7 +9,7 @@ from companion.data import registry
 from companion.runs.spec import ModelSpec
 from notebooks.attend.order_words import experiment
 from notebooks.shared.measure import fit_components
-from notebooks.shared.tasks import interpret, translate
+from notebooks.shared.tasks.synthetic import interpret, translate
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 SETTINGS = {"steps": 3, "width": 8, "batch_size": 16, "learning_rate": 0.01, "task_options": SMALL}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attnlib.models.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import experiment
-from notebooks.shared.tasks import one_to_one
+from notebooks.shared.tasks.synthetic import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.notebooks.figure_builders import Given
 

@@ -9,8 +9,8 @@ import torch
 
 from attnlib.models.corpus import collate
 from companion.runs.procedure import RunSpec
-from notebooks.beyond.along_training import along_training
-from notebooks.beyond.along_training.along_training import load_task, network_at, new_network
+from notebooks.beyond.along_training.trainings import along_training
+from notebooks.beyond.along_training.trainings.along_training import load_task, network_at, new_network
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
 
 FIGURE = "along_training"

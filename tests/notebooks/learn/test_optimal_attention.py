@@ -11,7 +11,7 @@ from attnlib.models.translator import Readout, TranslatorConfig
 from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
-from notebooks.shared.translation import load_pieces, recorded_network
+from notebooks.shared.trainings.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny

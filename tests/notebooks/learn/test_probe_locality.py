@@ -5,7 +5,13 @@ import torch
 
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
-from notebooks.learn.probe_locality.keyword import KEYWORD, Settings, checkpoints, keyword_batch, record
+from notebooks.learn.probe_locality.trainings.keyword import (
+    KEYWORD,
+    Settings,
+    checkpoints,
+    keyword_batch,
+    record,
+)
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
 

@@ -10,10 +10,15 @@ from torch.nn import functional
 
 from companion.results.frames import Table
 from notebooks.shared import copying
-from notebooks.shared import permutation_copying as copier
-from notebooks.shared.classifier_proxy import ClassifierProxy
-from notebooks.shared.permutation_copying import copy_batch, draw_sources, moved_attention, weight_on_later
-from notebooks.shared.translation_proxy import TranslationProxy
+from notebooks.shared.trainings import permutation_copying as copier
+from notebooks.shared.trainings.classifier_proxy import ClassifierProxy
+from notebooks.shared.trainings.permutation_copying import (
+    copy_batch,
+    draw_sources,
+    moved_attention,
+    weight_on_later,
+)
+from notebooks.shared.trainings.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
 
 # Sentences.

@@ -6,7 +6,7 @@ target position s of a source x of L positions has the same distribution (equati
 
     p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
 
-All else is as in :mod:`notebooks.shared.translation`.
+All else is as in :mod:`notebooks.shared.trainings.translation`.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, evaluation_batches
 from companion.runs.loop import Report, Schedule, train_network
-from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
-from notebooks.shared.translation import TranslationSettings, checksums, joined_cells, valid_cells
+from notebooks.shared.trainings import translation
+from notebooks.shared.trainings.translation import TranslationSettings, checksums, joined_cells, valid_cells
 
 VERSION = 1  # of the training: raised when what it trains changes
 
