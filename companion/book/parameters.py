@@ -1,8 +1,8 @@
 """The parameters of a notebook: its cell, written from the settings, and what words of a command line mean.
 
-``Config`` says each setting once: its name, type and default in the field, its help in a comment ``#:``
-beside or above it, as Sphinx reads them. The cell has the first sentence. A setting whose help begins with
-"set by the profile" is no parameter.
+``Config`` says each setting once: its name and type in the field, its default and description in
+`companion.results.config.setting`. The cell has the first sentence of the description. A setting whose
+description begins with "set by the profile" is no parameter.
 
 ``python -m companion.book.parameters FIGURE …`` writes the cells, without a name those of all figures.
 """
@@ -11,17 +11,15 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-
-from sphinx.pycode import ModuleAnalyzer
 
 from attnlib.errors import BadInput, check_known
 from companion.book.project import Figure, Project, discover, find, find_root
 from companion.data.own_text import own_lines
 from companion.data.text import read_parallel
 from companion.results import registry
-from companion.results.config import path_fields, plain
+from companion.results.config import descriptions, path_fields, plain
 from companion.results.request import Request
 from companion.runs.command import errors_in_a_line
 
@@ -34,28 +32,9 @@ WIDTH = 120
 FEWEST_PAIRS = 10
 
 
-def documented(config: type) -> dict[str, str]:
-    """Setting → its help, from the comments ``#:`` of the class and of those it is derived from.
-
-    Raises BadInput: a setting without help.
-    """
-    names = [field.name for field in fields(config)]
-    found: dict[str, str] = {}
-    for cls in reversed(config.__mro__[:-1]):
-        comments = ModuleAnalyzer.for_module(cls.__module__).find_attr_docs()
-        for (owner, name), lines in comments.items():
-            if owner == cls.__name__:
-                told = re.sub(r":\w+:`~?([^`]+)`", r"\1", " ".join(lines)).replace("``", "")
-                found[name] = told.strip().rstrip(".;")
-    if missing := [name for name in names if name not in found]:
-        where = f"{config.__module__}.{config.__name__}"
-        raise BadInput(f"{where}: no help for {', '.join(missing)} in a comment `#:` beside or above it")
-    return {name: found[name] for name in names}
-
-
 def parameters(config: type) -> dict[str, str]:
-    """What of `documented` is for readers to choose."""
-    return {name: text for name, text in documented(config).items() if not text.startswith(INTERNAL)}
+    """Return the descriptions of the settings that are for readers to choose."""
+    return {name: text for name, text in descriptions(config).items() if not text.startswith(INTERNAL)}
 
 
 def cell(config: type, profiles: Mapping[str, object]) -> str:

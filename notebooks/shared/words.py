@@ -5,21 +5,21 @@ from typing import Any
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceCell
-from companion.results.config import BaseConfig, Positive
+from companion.results.config import BaseConfig, Positive, setting
 from companion.runs.procedure import RunSpec
 
 
 class WordsConfig(BaseConfig):
     """Settings of networks on such sentences."""
 
-    seeds: Positive = 3  #: networks of each kind
-    words: int = 10  #: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
-    shortest: int = 4  #: fewest words of a sentence
-    longest: int = 12  #: most words of a sentence. All lengths between are equally frequent.
-    n_train: Positive = 8_000  #: sentences to train on
-    judged: Positive = 360  #: held-out sentences, of all lengths together
-    steps: Positive = 120  #: updates in training
-    learning_rate: float = 6e-3  #: of Adam
+    seeds: Positive = setting(3, "networks of each kind")
+    words: int = setting(10, "size of the vocabulary. A sentence of n words holds n · log2(words) bits")
+    shortest: int = setting(4, "fewest words of a sentence")
+    longest: int = setting(12, "most words of a sentence. All lengths between are equally frequent")
+    n_train: Positive = setting(8_000, "sentences to train on")
+    judged: Positive = setting(360, "held-out sentences, of all lengths together")
+    steps: Positive = setting(120, "updates in training")
+    learning_rate: float = setting(6e-3, "of Adam")
 
     def check(self) -> None:
         if not 3 <= self.shortest <= self.longest:
@@ -29,9 +29,9 @@ class WordsConfig(BaseConfig):
 class CoursesConfig(WordsConfig):
     """The same, where a network is looked at along its training."""
 
-    cell: tuple[SequenceCell, ...] = ("gru",)  #: ``gru``, ``lstm``
-    width: Positive = 64  #: of states and embeddings
-    snapshots: Positive = 5  #: evaluations during training
+    cell: tuple[SequenceCell, ...] = setting(("gru",), "gru, lstm")
+    width: Positive = setting(64, "of states and embeddings")
+    snapshots: Positive = setting(5, "evaluations during training")
 
 
 PAPER: dict[str, Any] = {  # of those that are looked at

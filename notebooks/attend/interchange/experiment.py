@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.corpus import Corpus, collate
 from companion.data import task as data
-from companion.results.config import Positive
+from companion.results.config import Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
@@ -159,12 +159,15 @@ def _transplanted(model, first, second, fitted) -> Iterator[tuple[str, Float[Ten
 class Config(SuiteConfig):
     """Settings of the task suite, and how much is exchanged."""
 
-    #: held-out samples of each network in whose forward pass parts are exchanged, at most
-    samples: Positive = 200
-    #: recurrent networks along the dial, seeds 0 … n − 1; as many as of other tasks by default
-    dial_seeds: Positive | None = None
-    #: held-out sentences that each translator writes, which tell whether it counts
-    translated: Positive = 200
+    samples: Positive = setting(
+        200, "held-out samples of each network in whose forward pass parts are exchanged, at most"
+    )
+    dial_seeds: Positive | None = setting(
+        None, "recurrent networks along the dial, seeds 0 … n − 1; as many as of other tasks by default"
+    )
+    translated: Positive = setting(
+        200, "held-out sentences that each translator writes, which tell whether it counts"
+    )
 
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")

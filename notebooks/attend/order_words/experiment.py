@@ -25,7 +25,7 @@ from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
-from companion.results.config import Attending, Positive, check_width, looked_up
+from companion.results.config import Attending, Positive, check_width, looked_up, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
@@ -687,13 +687,14 @@ def _turned(task: str) -> None:
 class Config(PlannedConfig):
     """Settings; a model is a task × architecture × cell × seed."""
 
-    #: scan, scan_extended, reordering_N with N from 1 to 100
-    task: tuple[Annotated[str, looked_up(_turned)], ...] = ("reordering_50", "scan")
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
+    task: tuple[Annotated[str, looked_up(_turned)], ...] = setting(
+        ("reordering_50", "scan"), "scan, scan_extended, reordering_N with N from 1 to 100"
+    )
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    cell: tuple[Cell, ...] = setting(("gru",), "the recurrence of AED: gru, lstm, vanilla, ugrnn")
     fit_samples: Positive = 1_000
-    pairs: Positive = 96  #: held-out pairs of sentences of each kind of swap, at most
-    fit_pairs: Positive = 300  #: training pairs of each kind that mean effects are fitted on, at most
+    pairs: Positive = setting(96, "held-out pairs of sentences of each kind of swap, at most")
+    fit_pairs: Positive = setting(300, "training pairs of each kind that mean effects are fitted on, at most")
 
     def check(self) -> None:
         check_width(self)

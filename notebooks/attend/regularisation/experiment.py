@@ -28,7 +28,7 @@ from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
 from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
-from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
+from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of, setting
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column, Columns, share
@@ -251,16 +251,23 @@ class Config(PlannedConfig):
     """Settings; a network is a task × architecture × level of weight decay × seed."""
 
     task: tuple[Task, ...] = ("one_to_one",)
-    architecture: tuple[Attending, ...] = ("AED",)  #: AED, AO
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (0.0, 1e-3)  #: levels; the plan's own is 0
-    #: of states and embeddings, for the first task without weight decay, beside the plan's
-    widths: tuple[Positive, ...] = (32,)
-    length: tuple[AboveZero, ...] = ()  #: multiples of the planned updates, likewise
+    architecture: tuple[Attending, ...] = setting(("AED",), "AED, AO")
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = setting(
+        (0.0, 1e-3), "levels; the plan's own is 0"
+    )
+    widths: tuple[Positive, ...] = setting(
+        (32,), "of states and embeddings, for the first task without weight decay, beside the plan's"
+    )
+    length: tuple[AboveZero, ...] = setting((), "multiples of the planned updates, likewise")
     seeds: Positive | None = 3
-    #: 1: without weight decay the nine terms of all networks that the plan has, which other chapters measure
-    planned: int = 0
-    #: samples that the contents of residuals are fitted on, and as many to judge them on, at most
-    samples: Positive = 200
+    planned: int = setting(
+        0,
+        "1: without weight decay the nine terms of all networks that the plan has, which "
+        "other chapters measure",
+    )
+    samples: Positive = setting(
+        200, "samples that the contents of residuals are fitted on, and as many to judge them on, at most"
+    )
 
 
 PROFILES = {

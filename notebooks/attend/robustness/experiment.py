@@ -21,7 +21,7 @@ from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.models.config import Cell
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.trace import Trace
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -178,20 +178,24 @@ BOTH = (ALONE, AGAINST)
 class Config(FilesConfig):
     """Settings; each factor is varied around the plan's setting, the others staying as planned."""
 
-    task: tuple[Task, ...] = BOTH  #: tasks of the suite; the headline needs one_to_one and scan
-    #: those of them on which the factors are varied; the others keep the plan's setting
-    varied: tuple[Task, ...] = (ALONE,)
-    #: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip
-    factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = FACTORS
-    seeds: Positive | None = None  #: models of each setting; three by default
-    cell: tuple[Cell, ...] = ("gru", "vanilla")  #: levels of the factor: gru, lstm, vanilla, ugrnn
-    widths: tuple[Positive, ...] = (32,)  #: levels of the factor width
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (1e-3,)  #: levels of the factor
-    length: tuple[AboveZero, ...] = ()  #: levels of the factor, in multiples of the planned updates
-    n_words: tuple[Positive, ...] = (10,)  #: levels of the factor, for one-to-one alone
-    embedding_scale: tuple[AboveZero, ...] = ()  #: levels of the factor
-    clip: tuple[AboveZero, ...] = ()  #: levels of the factor: largest norm of a gradient
-    samples: Positive = 400  #: training samples, and held-out ones, for free running and memory, at most
+    task: tuple[Task, ...] = setting(BOTH, "tasks of the suite; the headline needs one_to_one and scan")
+    varied: tuple[Task, ...] = setting(
+        (ALONE,), "those of them on which the factors are varied; the others keep the plan's setting"
+    )
+    factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = setting(
+        FACTORS, "which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip"
+    )
+    seeds: Positive | None = setting(None, "models of each setting; three by default")
+    cell: tuple[Cell, ...] = setting(("gru", "vanilla"), "levels of the factor: gru, lstm, vanilla, ugrnn")
+    widths: tuple[Positive, ...] = setting((32,), "levels of the factor width")
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = setting((1e-3,), "levels of the factor")
+    length: tuple[AboveZero, ...] = setting((), "levels of the factor, in multiples of the planned updates")
+    n_words: tuple[Positive, ...] = setting((10,), "levels of the factor, for one-to-one alone")
+    embedding_scale: tuple[AboveZero, ...] = setting((), "levels of the factor")
+    clip: tuple[AboveZero, ...] = setting((), "levels of the factor: largest norm of a gradient")
+    samples: Positive = setting(
+        400, "training samples, and held-out ones, for free running and memory, at most"
+    )
 
     def check(self) -> None:
         self.take_files("task", "varied")
@@ -362,10 +366,10 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
     def at(settings: Sequence[Setting]) -> Table:
         groups = {}
-        for setting in settings:
-            for task, models in setting.models.items():
+        for varied in settings:
+            for task, models in varied.models.items():
                 first = models[0]
-                group = (setting.factor, setting.level, setting.planned, task, first.width, first.steps)
+                group = (varied.factor, varied.level, varied.planned, task, first.width, first.steps)
                 groups[group] = _asked_of(models, config)
         return plan_frame(groups, store, GROUP, columns=OUTCOMES, records=_numbers)
 

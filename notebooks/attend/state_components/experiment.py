@@ -15,7 +15,7 @@ from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.trace import Trace
-from companion.results.config import Positive, Task
+from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
@@ -258,14 +258,19 @@ class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks and with VED beside the others."""
 
     task: tuple[Task, ...] = QUICK_TASKS
-    #: VED, recurrent without attention, AED with it, AO, attention only
-    architecture: tuple[Architecture, ...] = ("VED", "AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)  #: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
-    #: tasks on which VED is trained. On long sentences it learns little.
-    ved_task: tuple[Task, ...] = QUICK_TASKS
-    #: updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks.
-    ved_steps: Positive | None = None
-    ved_seeds: Positive | None = None  #: how many; as many as there are of the others when None
+    architecture: tuple[Architecture, ...] = setting(
+        ("VED", "AED", "AO"), "VED, recurrent without attention, AED with it, AO, attention only"
+    )
+    cell: tuple[Cell, ...] = setting(
+        ("gru",), "recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none"
+    )
+    ved_task: tuple[Task, ...] = setting(
+        QUICK_TASKS, "tasks on which VED is trained. On long sentences it learns little"
+    )
+    ved_steps: Positive | None = setting(
+        None, "updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks"
+    )
+    ved_seeds: Positive | None = setting(None, "how many; as many as there are of the others when None")
 
     def check(self) -> None:
         super().check()

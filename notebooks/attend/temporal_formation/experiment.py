@@ -20,7 +20,7 @@ from attnlib.models.vocabulary import EOS
 from attnlib.trace import Trace
 from companion.data import registry
 from companion.data.task import Task
-from companion.results.config import Attending, Positive
+from companion.results.config import Attending, Positive, setting
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
@@ -585,12 +585,15 @@ class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
     task: tuple[TaskName, ...] = ("one_to_one",)
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
-    #: the position code of AO: sinusoidal, learned, shuffled, none
-    positions: tuple[Positions, ...] = ("sinusoidal", "learned", "shuffled", "none")
-    #: models of each kind; as many as the plan has when None, of other codes at most 5
-    seeds: Positive | None = 3
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    cell: tuple[Cell, ...] = setting(("gru",), "the recurrence of AED: gru, lstm, vanilla, ugrnn")
+    positions: tuple[Positions, ...] = setting(
+        ("sinusoidal", "learned", "shuffled", "none"),
+        "the position code of AO: sinusoidal, learned, shuffled, none",
+    )
+    seeds: Positive | None = setting(
+        3, "models of each kind; as many as the plan has when None, of other codes at most 5"
+    )
 
 
 PROFILES = {

@@ -23,7 +23,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
-from companion.results.config import Attending, Positive, check_width
+from companion.results.config import Attending, Positive, check_width, setting
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
@@ -332,23 +332,30 @@ TEXT = "europarl_de_en"  # the one task of natural text with gold links
 class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
-    #: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
-    task: tuple[TaskName, ...] = ("reordering_50", TEXT)
-    #: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
-    tokens_of: tuple[TaskName, ...] = ("reordering_50", "scan")
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    text_seeds: Positive | None = None  #: models of each kind for Europarl alone
-    text_steps: Positive | None = None  #: updates there, where steps is None
-    #: pairs of Europarl to train on beside those with gold links; all when None
-    n_train: Positive | None = None
-    #: words of such a pair on either side, at most; the task's own limit when None
-    max_length: Positive | None = None
-    judged_samples: Positive = 400  #: samples with gold links that are judged, at most
-    iterations: Positive = 10  #: of expectation-maximisation in IBM Model 1
-    listed: Positive = 60  #: tokens in the table, the most frequent ones of each role
-    #: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are looked
-    #: at
-    links: Path | None = None
+    task: tuple[TaskName, ...] = setting(
+        ("reordering_50", TEXT),
+        "tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …",
+    )
+    tokens_of: tuple[TaskName, ...] = setting(
+        ("reordering_50", "scan"), "tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …"
+    )
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    text_seeds: Positive | None = setting(None, "models of each kind for Europarl alone")
+    text_steps: Positive | None = setting(None, "updates there, where steps is None")
+    n_train: Positive | None = setting(
+        None, "pairs of Europarl to train on beside those with gold links; all when None"
+    )
+    max_length: Positive | None = setting(
+        None, "words of such a pair on either side, at most; the task's own limit when None"
+    )
+    judged_samples: Positive = setting(400, "samples with gold links that are judged, at most")
+    iterations: Positive = setting(10, "of expectation-maximisation in IBM Model 1")
+    listed: Positive = setting(60, "tokens in the table, the most frequent ones of each role")
+    links: Path | None = setting(
+        None,
+        'a third file with word alignments of some of their lines, "0-0 1-2"; without it only'
+        " tokens are looked at",
+    )
 
     def check(self) -> None:
         self.take_files("task", "tokens_of")

@@ -20,7 +20,7 @@ from attnlib.decomposition.components import Components
 from attnlib.decomposition.term_names import NINE
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
-from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.results.config import BaseConfig, Field, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, nested, view
 from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.columns import NETWORK as SUITE
@@ -389,36 +389,48 @@ TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 class Config(BaseConfig):
     """Settings; a network is a task × kind of positions × seed. Neither paper gives any."""
 
-    #: one_to_one, reordering, scan, lexicon_translation
-    task: tuple[Annotated[str, OneOf(TASKS)], ...] = ("one_to_one", "reordering")
-    #: sinusoidal, learned, relative, rotary, none
-    positions: tuple[Positions, ...] = ("sinusoidal", "relative", "rotary")
-    #: kinds of positions for the control with an opening word. It is the reordering family without
-    #: reordering: word for word like one-to-one translation, but its first word is always one of two that are
-    #: nowhere else. No prediction is judged by it. None at quick, to save its training.
-    anchored: tuple[Positions, ...] = ()
-    seeds: Positive = 3  #: networks of each kind
-    words: int = 8  #: size of the vocabulary of one-to-one translation
-    shortest: int = 4  #: fewest words of its sentences
-    longest: int = 7  #: most words of its sentences
-    reordered: float = 0.5  #: share of sentences that may be reordered, in the reordering family
-    fewest_phrases: int = 2  #: fewest phrases of its sentences, which have twice as many words and one more
-    most_phrases: int = 3  #: most phrases of its sentences
-    n_train: Positive = 4_000  #: sentences to train on
-    judged: Positive = 128  #: held-out sentences
-    fit_samples: Positive = 600  #: training sentences, at most, that components are fitted on
-    width: int = 32  #: of the states
-    heads: int = 2  #: of every attention
-    layers: int = 2  #: of encoder and of decoder
-    #: updates in training. The quick profile's learning rate is high so that few are enough for relative and
-    #: rotary positions, which learn slowest.
-    steps: int = 200
-    learning_rate: float = 1.2e-2  #: of Adam
-    warmup: int = 40  #: updates over which it rises
-    snapshots: int = 2  #: evaluations during training
-    #: smallest standard deviation of a head's scores along their rows for it to have shares. Below a
-    #: twentieth attention is within about 5 % of even, and terms add up to next to nothing.
-    least_spread: Annotated[float, Field(ge=0)] = 0.05
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        ("one_to_one", "reordering"), "one_to_one, reordering, scan, lexicon_translation"
+    )
+    positions: tuple[Positions, ...] = setting(
+        ("sinusoidal", "relative", "rotary"), "sinusoidal, learned, relative, rotary, none"
+    )
+    anchored: tuple[Positions, ...] = setting(
+        (),
+        "kinds of positions for the control with an opening word. It is the reordering family "
+        "without reordering: word for word like one-to-one translation, but its first word "
+        "is always one of two that are nowhere else. No prediction is judged by it. None at "
+        "quick, to save its training",
+    )
+    seeds: Positive = setting(3, "networks of each kind")
+    words: int = setting(8, "size of the vocabulary of one-to-one translation")
+    shortest: int = setting(4, "fewest words of its sentences")
+    longest: int = setting(7, "most words of its sentences")
+    reordered: float = setting(0.5, "share of sentences that may be reordered, in the reordering family")
+    fewest_phrases: int = setting(
+        2, "fewest phrases of its sentences, which have twice as many words and one more"
+    )
+    most_phrases: int = setting(3, "most phrases of its sentences")
+    n_train: Positive = setting(4_000, "sentences to train on")
+    judged: Positive = setting(128, "held-out sentences")
+    fit_samples: Positive = setting(600, "training sentences, at most, that components are fitted on")
+    width: int = setting(32, "of the states")
+    heads: int = setting(2, "of every attention")
+    layers: int = setting(2, "of encoder and of decoder")
+    steps: int = setting(
+        200,
+        "updates in training. The quick profile's learning rate is high so that few are "
+        "enough for relative and rotary positions, which learn slowest",
+    )
+    learning_rate: float = setting(1.2e-2, "of Adam")
+    warmup: int = setting(40, "updates over which it rises")
+    snapshots: int = setting(2, "evaluations during training")
+    least_spread: Annotated[float, Field(ge=0)] = setting(
+        0.05,
+        "smallest standard deviation of a head's scores along their rows for it to have "
+        "shares. Below a twentieth attention is within about 5 % of even, and terms add up to "
+        "next to nothing",
+    )
 
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say

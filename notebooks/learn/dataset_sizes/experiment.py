@@ -9,7 +9,7 @@ from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from companion.data.labelled import Reading
-from companion.results.config import BaseConfig
+from companion.results.config import BaseConfig, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column
@@ -26,13 +26,16 @@ WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and ou
 
 
 class Config(BaseConfig):
-    #: names of data sets, such as sst, imdb, news_it_pt
-    sets: tuple[str, ...] = (
-        "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
-    )  # fmt: skip
-    #: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
-    readings: tuple[Reading, ...] = READINGS
-    absent: Literal["skip", "stop"] = "skip"  #: sets whose files are not on this machine: skip or stop
+    sets: tuple[str, ...] = setting(
+        ("sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE),
+        "names of data sets, such as sst, imdb, news_it_pt",
+    )
+    readings: tuple[Reading, ...] = setting(
+        READINGS, "of labelled texts: published, cleaned. Sentence pairs have one, which counts as published"
+    )
+    absent: Literal["skip", "stop"] = setting(
+        "skip", "sets whose files are not on this machine: skip or stop"
+    )
 
     def check(self) -> None:
         if not self.sets or not self.readings:

@@ -15,7 +15,7 @@ from attnlib.models.translator import BilinearTranslator
 from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement
 from attnlib.probes.lexical_probe import log_lexical_probe
 from companion.data import labelled_sets, parallel
-from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
+from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, answers
 from companion.runs.columns import Column, share
@@ -304,25 +304,33 @@ def measure_classifier_identity(recording: Recording) -> dict:
 
 
 class Config(BaseConfig):
-    seeds: Positive = 3  #: networks of each kind
-    dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
-    texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
-    #: where Multi30k or SST is not on this machine: by_rule takes a synthetic set, stop stops
-    absent: Literal["by_rule", "stop"] = "by_rule"
-    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
-    n_validation: NotNegative = 40  #: pairs they are judged on; 0 for all
-    pieces: Positive = 1_000  #: size of their vocabulary
-    width: Positive = 64  #: of their states and embeddings
-    learning_rate: AboveZero = 3e-3  #: of Adam
-    steps: Positive = 260  #: updates of the translation models
-    samples: NotNegative = 0  #: of the pairs judged, those whose best attention is sought; 0 for all
-    #: training pairs that the main model is judged on too; 0 for none. In this, as in all else, its networks
-    #: are those of the agreement tables, which are trained once for both.
-    probed_training: NotNegative = 0
-    train_texts: NotNegative = 2_000  #: labelled texts to train on; 0 for all
-    validation_texts: NotNegative = 150  #: labelled texts to judge on; 0 for all
-    classifier_width: NotNegative = 64  #: of words, and of the state of one direction; 0 for the paper's
-    classifier_steps: Positive = 200  #: updates of the classifiers
+    seeds: Positive = setting(3, "networks of each kind")
+    dataset: str = setting(
+        "multi30k_en_de", "of the translation models, such as known_lexicon, multi30k_en_de"
+    )
+    texts: str = setting("sst", "of the classifiers, such as known_polarity, sst")
+    absent: Literal["by_rule", "stop"] = setting(
+        "by_rule", "where Multi30k or SST is not on this machine: by_rule takes a synthetic set, stop stops"
+    )
+    train_pairs: NotNegative = setting(2_000, "sentence pairs to train on; 0 for all")
+    n_validation: NotNegative = setting(40, "pairs they are judged on; 0 for all")
+    pieces: Positive = setting(1_000, "size of their vocabulary")
+    width: Positive = setting(64, "of their states and embeddings")
+    learning_rate: AboveZero = setting(3e-3, "of Adam")
+    steps: Positive = setting(260, "updates of the translation models")
+    samples: NotNegative = setting(0, "of the pairs judged, those whose best attention is sought; 0 for all")
+    probed_training: NotNegative = setting(
+        0,
+        "training pairs that the main model is judged on too; 0 for none. In this, as in all "
+        "else, its networks are those of the agreement tables, which are trained once for "
+        "both",
+    )
+    train_texts: NotNegative = setting(2_000, "labelled texts to train on; 0 for all")
+    validation_texts: NotNegative = setting(150, "labelled texts to judge on; 0 for all")
+    classifier_width: NotNegative = setting(
+        64, "of words, and of the state of one direction; 0 for the paper's"
+    )
+    classifier_steps: Positive = setting(200, "updates of the classifiers")
 
 
 PROFILES = {

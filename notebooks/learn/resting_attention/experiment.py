@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
-from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
+from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column
@@ -103,18 +103,20 @@ def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
 class Config(BaseConfig):
     """Settings of the classifiers, all alike but for their data and seed."""
 
-    #: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file)
-    data: tuple[Data, ...] = ("known_polarity", "sms_spam")
-    seeds: Several = 3  #: networks on each
-    beside: tuple[Data, ...] = ("sst",)  #: sets to compare them with
-    beside_seeds: Several = 3  #: networks on each of these
-    only_at_hand: int = 1  #: 1 leaves out the sets whose files are not on this machine
-    n_train: NotNegative = 2_000  #: texts to train on; 0 for all that the paper used
-    n_validation: NotNegative = 150  #: texts to judge on; 0 for all that the paper used
-    width: Positive = 64  #: of states
-    embedding_width: Positive = 64  #: of embeddings
-    learning_rate: AboveZero = 3e-3  #: of Adam
-    steps: Positive = 200  #: updates
+    data: tuple[Data, ...] = setting(
+        ("known_polarity", "sms_spam"),
+        "sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file)",
+    )
+    seeds: Several = setting(3, "networks on each")
+    beside: tuple[Data, ...] = setting(("sst",), "sets to compare them with")
+    beside_seeds: Several = setting(3, "networks on each of these")
+    only_at_hand: int = setting(1, "1 leaves out the sets whose files are not on this machine")
+    n_train: NotNegative = setting(2_000, "texts to train on; 0 for all that the paper used")
+    n_validation: NotNegative = setting(150, "texts to judge on; 0 for all that the paper used")
+    width: Positive = setting(64, "of states")
+    embedding_width: Positive = setting(64, "of embeddings")
+    learning_rate: AboveZero = setting(3e-3, "of Adam")
+    steps: Positive = setting(200, "updates")
 
 
 PROFILES = {

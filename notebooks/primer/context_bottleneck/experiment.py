@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
-from companion.results.config import Field, Positive
+from companion.results.config import Field, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.store import Store
@@ -23,17 +23,21 @@ QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 class Config(WordsConfig):
     """Settings; a network is a link × width × seed, trained once on sentences of all lengths."""
 
-    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
-    link: tuple[Link, ...] = ("initial", "attention")
-    width: tuple[int, ...] = (32, 64)  #: of states and embeddings: one number or several
-    cell: SequenceCell = "gru"  #: ``gru`` or ``lstm``
+    link: tuple[Link, ...] = setting(
+        ("initial", "attention"), "what the decoder gets of the source: initial, every_step, attention"
+    )
+    width: tuple[int, ...] = setting((32, 64), "of states and embeddings: one number or several")
+    cell: SequenceCell = setting("gru", "gru or lstm")
     shortest: int = 3
     longest: int = 12
-    #: lengths at which a linear probe reads the vector
-    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 8, 12)  # of fewer words none could be held out
+    # Of sentences with fewer than three words none could be held out.
+    probed: tuple[Annotated[int, Field(ge=3)], ...] = setting(
+        (4, 8, 12), "lengths at which a linear probe reads the vector"
+    )
     steps: Positive = 200
-    #: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
-    samples: Positive = 2_000
+    samples: Positive = setting(
+        2_000, "sentences that a probe is fitted on. Once more on half as many, where there is most to read"
+    )
 
 
 PROFILES = {

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, collate
-from companion.results.config import Field, OneOf, Positive
+from companion.results.config import Field, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs import registry
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -77,10 +77,12 @@ STAGES = ("untrained", "trained")
 class Config(CoursesConfig):
     """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal."""
 
-    #: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``
-    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
-    length: Annotated[int, Field(ge=3)] = 12  #: words of the sentences that gradients are taken on
-    samples: Positive = 64  #: number of sentences that gradients are taken on
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = setting(
+        ("one_vector", "one_vector_reversed", "attention"),
+        "one_vector, one_vector_reversed, attention, attention_reversed",
+    )
+    length: Annotated[int, Field(ge=3)] = setting(12, "words of the sentences that gradients are taken on")
+    samples: Positive = setting(64, "number of sentences that gradients are taken on")
 
 
 PROFILES = {
