@@ -39,10 +39,10 @@ def parameters(config: type) -> dict[str, str]:
 
 def cell(config: type, profiles: Mapping[str, object]) -> str:
     """The source of the parameters cell: None leaves a profile's own value, which the comment gives."""
-    told = parameters(config)
-    column = max(map(len, told)) + len(" = None  ")
+    help_texts = parameters(config)
+    column = max(map(len, help_texts)) + len(" = None  ")
     lines = ['profile = "quick"']
-    for name, text in told.items():
+    for name, text in help_texts.items():
         values = {profile: _plain(getattr(settings, name)) for profile, settings in profiles.items()}
         given = "; ".join(f"{profile}: {value}" for profile, value in values.items() if value)
         if len(set(values.values())) == 1:
@@ -87,15 +87,15 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
 
     Raises BadInput: a word without ``=``, or one name twice.
     """
-    found: dict[str, str] = {}
+    assigned: dict[str, str] = {}
     for word in words:
         name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name.isidentifier():
             raise BadInput(f"-p {word}: expected name=value, as in -p task=scan")
-        if name in found:
-            raise BadInput(f"-p {word}: {name!r} is given twice, as {found[name]!r} before")
-        found[name] = value
-    return found
+        if name in assigned:
+            raise BadInput(f"-p {word}: {name!r} is given twice, as {assigned[name]!r} before")
+        assigned[name] = value
+    return assigned
 
 
 def request_of(figure: str, profile: str, words: Iterable[str]) -> Request:
@@ -146,8 +146,8 @@ def check_parallel(source: str | Path, target: str | Path) -> None:
     lines = zip(*read_parallel(source, target), strict=True)
     pairs = sum(bool(a.strip() and b.strip()) for a, b in lines)
     if pairs < FEWEST_PAIRS:
-        found = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
-        raise BadInput(f"{found}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
+        too_few = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
+        raise BadInput(f"{too_few}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
 
 
 def own_text_sentences(request: Request) -> list[str]:

@@ -75,14 +75,14 @@ class ClaimVerdict:
         return self.judgement.reason if self.judgement.miswired and not self.stale else ""
 
     def as_json(self) -> dict[str, object]:
-        evidence = {label: own.as_json() for label, own in self.judgement.evidence.items()}
+        evidence = {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()}
         return {
             "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
             "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
             "changed": self.changed, "stale": self.stale, "problem": self.problem,
             "reason": self.judgement.reason, "evidence": evidence, "p": self.judgement.p,
             "parts": self.judgement.parts,
-            "presupposed": {key: str(own) for key, own in self.judgement.presupposed.items()},
+            "presupposed": {key: str(estimate) for key, estimate in self.judgement.presupposed.items()},
         }  # fmt: skip
 
 
@@ -150,8 +150,8 @@ def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) 
     result = load(claim.experiment, profile)
 
     def others(experiment: str) -> dict:
-        found = load(experiment, profile)
-        return found.values if isinstance(found, Result) else not_there(experiment)
+        result = load(experiment, profile)
+        return result.values if isinstance(result, Result) else not_there(experiment)
 
     def not_run(reason: str, **about: object) -> ClaimVerdict:
         return ClaimVerdict(claim, profile, Judgement(Verdict.NOT_RUN, {}, reason), **about)
@@ -181,10 +181,12 @@ def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
         return {}
     try:
         content = loads(path.read_text(encoding="utf-8")).items()
-        return {(claim, at): Verdict(told) for claim, verdicts in content for at, told in verdicts.items()}
+        return {
+            (claim, at): Verdict(verdict) for claim, verdicts in content for at, verdict in verdicts.items()
+        }
     except (AttributeError, ValueError) as error:
-        told = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
-        raise BadInput(told) from error
+        mistake = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
+        raise BadInput(mistake) from error
 
 
 def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
@@ -220,8 +222,8 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
         elif row.profile == "paper" and row.lost:
-            told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
-            lines.append(f"{told}: {row.judgement.reason}")
+            lost = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
+            lines.append(f"{lost}: {row.judgement.reason}")
     lines += filter(None, map(_not_as_computed, results.values()))
     lines += filter(None, map(_of_uncommitted_code, results.values()))
     if results:
@@ -312,10 +314,10 @@ def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     from scipy.stats import false_discovery_control  # which takes a second to import
 
     known = _family(rows)
-    ps = [each.p for each in known]
+    ps = [judgement.p for judgement in known]
     adjusted = zip(ps, false_discovery_control(ps), strict=True)
     limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
-    ours = [each.p for each in known if each.verdict.decided]
+    ours = [judgement.p for judgement in known if judgement.verdict.decided]
     return Chance(len(ours), LEVEL * len(ours), sum(p <= limit for p in ours), limit)
 
 
@@ -325,11 +327,11 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
     for row in rows:
         if row.claim.experiment:
             by_place[row.claim.experiment, row.profile].append(row)
-    told = {}
+    in_words = {}
     for place, of_place in by_place.items():
         stale = " (stale)" if any(row.stale for row in of_place) else ""
-        told[place] = _in_words(Counter(row.verdict for row in of_place)) + stale
-    return told
+        in_words[place] = _in_words(Counter(row.verdict for row in of_place)) + stale
+    return in_words
 
 
 def verify_command(
@@ -347,8 +349,8 @@ def verify_command(
     changed, wrong = sum(row.changed for row in rows), problems(root, rows)
     wrong += not_in_the_archive() if recompute else ()
     if json:
-        told = {"changed": changed, "problems": wrong, "accepted": migrated}
-        print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
+        outcome = {"changed": changed, "problems": wrong, "accepted": migrated}
+        print(dumps(outcome | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
     else:
         print("\n".join(_report(rows, wrong, everything)))
         if accept:
@@ -422,10 +424,10 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
     for (paper, origin), counts in by_origin(rows).items():
         yield f"statements about networks, {paper}, {origin}: {_in_words(counts)}"
     yield from _gaps(rows)
-    if (found := chance(rows)).verdicts:
+    if (chances := chance(rows)).verdicts:
         yield (
-            f"{found.verdicts} verdicts at paper are decided by intervals: up to {found.wrong:.0f} are "
-            f"expected to be wrong; {found.surviving} survive a false discovery rate of 5 %"
+            f"{chances.verdicts} verdicts at paper are decided by intervals: up to {chances.wrong:.0f} are "
+            f"expected to be wrong; {chances.surviving} survive a false discovery rate of 5 %"
         )
     judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
     yield f"{judged} verdicts: {judged - changed} as expected, {changed} changed"
@@ -466,11 +468,11 @@ def _named(experiments: set[str]) -> str:
 def _change(row: ClaimVerdict) -> str:
     numbers = "; ".join(f"{label} {estimate}" for label, estimate in row.judgement.evidence.items())
     if row.unexpected:
-        told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
+        change = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
     else:
-        told = f"{row.expected} → {row.verdict} ({numbers})"
+        change = f"{row.expected} → {row.verdict} ({numbers})"
         if row.judgement.reason:
-            told += f", because {row.judgement.reason}"
+            change += f", because {row.judgement.reason}"
     if row.stale:  # then accepting keeps what was expected
-        told += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
-    return f"{row.claim.id} at {row.profile}: {told}"
+        change += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
+    return f"{row.claim.id} at {row.profile}: {change}"

@@ -29,10 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("companion.results", __doc__)
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     add_machine(parser)
-    told = "use what is answered; the result says what is missing"
-    parser.add_argument("--no-training", action="store_true", help=told)
-    told = "compute a result of the paper profile where the book has it, with its archive"
-    parser.add_argument("--committed", action="store_true", help=told)
+    text = "use what is answered; the result says what is missing"
+    parser.add_argument("--no-training", action="store_true", help=text)
+    text = "compute a result of the paper profile where the book has it, with its archive"
+    parser.add_argument("--committed", action="store_true", help=text)
     request, options = Request.parsed(parser, arguments)
     if options.committed:
         options.out, options.models = PAPER, ROOT / "build" / "models"

@@ -137,7 +137,9 @@ def _check_filled(config: Any) -> None:
 def _check_range(name: str, value: object) -> None:
     """Raises BadInput for a number that would never end, never learn, or not fit in memory."""
     several = value if isinstance(value, tuple) else (value,)
-    for number in (each for each in several if isinstance(each, int | float)):
+    for number in several:
+        if not isinstance(number, int | float):
+            continue
         most = 1e9 if isinstance(number, int) else 1e6
         if name.endswith(("seeds", "controls")):
             most = 1000
@@ -149,8 +151,8 @@ def _check_range(name: str, value: object) -> None:
         least = 16 * 6 * number**2
         have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if name.endswith("width") and least > have:
-            told = f"would take at least {least / 1e9:,.0f} GB of memory; this machine has {have / 1e9:,.0f}"
-            raise BadInput(f"{name} is {number}, and its networks {told}")
+            lack = f"would take at least {least / 1e9:,.0f} GB of memory; this machine has {have / 1e9:,.0f}"
+            raise BadInput(f"{name} is {number}, and its networks {lack}")
 
 
 def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:
@@ -162,8 +164,8 @@ def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:
         return UnknownName(name, str(given), map(str, get_args(kind)))
     limits = [f"{words} {about[limit]}" for limit, words in LIMITS.items() if limit in about]
     if limits or error["type"] == "finite_number":
-        each = "each" if error["loc"] else "it"
-        return BadInput(f"{name} is {given}; {each} must be {limits[0] if limits else 'finite'}")
+        subject = "each" if error["loc"] else "it"
+        return BadInput(f"{name} is {given}; {subject} must be {limits[0] if limits else 'finite'}")
     return None
 
 
@@ -218,8 +220,8 @@ def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
     for name, usual in profiles.items():
         named = getattr(config, name)
         if given["source"] is None:
-            if own := {"parallel", "aligned"} & set(named):
-                raise BadInput(f"task {min(own)!r} needs two files: source=my.en and target=my.fr")
+            if reserved := {"parallel", "aligned"} & set(named):
+                raise BadInput(f"task {min(reserved)!r} needs two files: source=my.en and target=my.fr")
         elif named not in (*usual, (task_name,), ()):
             raise BadInput(f"parameters source and target are a task of their own; leave out {name}={named}")
         else:

@@ -96,8 +96,8 @@ class Request:
     @classmethod
     def parsed(cls, parser: ArgumentParser, arguments: list[str] | None) -> tuple["Request", Namespace]:
         """What the command line of a job asks for, and the options that the parser has besides."""
-        told = f"one of: {', '.join(registry.names())}"
-        parser.add_argument("figure", metavar="FIGURE", nargs="?", help=told)
+        names = f"one of: {', '.join(registry.names())}"
+        parser.add_argument("figure", metavar="FIGURE", nargs="?", help=names)
         parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
         parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
         given = parser.parse_args(arguments)

@@ -104,7 +104,7 @@ class Result:
         origin = path.with_name(f"{path.stem}.provenance.json")
         dictionary = path.with_name(f"{path.stem}.{DICTIONARY}")
         try:
-            content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
+            content, provenance = (json.loads(file.read_text(encoding="utf-8")) for file in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
             objects = {name: content[name] for name in ("config", "values", "data")} | {
                 "provenance": provenance
@@ -124,7 +124,7 @@ class Result:
 def _schemas(dictionary: Path) -> dict[str, dict]:
     """Read back the schemas that a data package was made of."""
     resources = json.loads(dictionary.read_text(encoding="utf-8"))["resources"]
-    return {each["name"]: {part: each[part] for part in ("row", "schema")} for each in resources}
+    return {resource["name"]: {part: resource[part] for part in ("row", "schema")} for resource in resources}
 
 
 def _as_rows(records: list[dict]) -> list[list]:
@@ -181,4 +181,4 @@ def tasks_of(result: Result) -> list[str]:
 def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:
     """``(task, architecture, values)`` in the order of the task suite, of ``{task: {architecture: …}}``."""
     values = result.values if values is None else values
-    return [(task, kind, found) for task in tasks_of(result) for kind, found in values[task].items()]
+    return [(task, kind, numbers) for task in tasks_of(result) for kind, numbers in values[task].items()]

@@ -132,7 +132,7 @@ def _in_words(missing: Iterable[Spec]) -> list[str]:
         cell = "" if spec.architecture == "AO" else f"-{spec.cell}"
         return f"{task_name_of(spec)} {spec.architecture}{cell}"
 
-    return [f"{each}: {number}" for each, number in Counter(map(kind, missing)).items()]
+    return [f"{words}: {number}" for words, number in Counter(map(kind, missing)).items()]
 
 
 def _training(histories: list[dict]) -> dict:
@@ -141,10 +141,15 @@ def _training(histories: list[dict]) -> dict:
     Networks that were trained again, for a later question, count with all of their trainings. Networks of the
     archive's first days have the commit that brought them, its date and its lock's versions.
     """
-    trainings = [each for history in histories for each in (history, *history.get("earlier", ()))]
+    trainings = [training for history in histories for training in (history, *history.get("earlier", ()))]
     known = [training.get("first_committed", training) for training in trainings]
-    dates = sorted(own["date"][:10] for own in known if "date" in own)
-    packages = {" ".join(each) for own in known for each in own.get("packages", {}).items() if each[1]}
+    dates = sorted(training["date"][:10] for training in known if "date" in training)
+    packages = {
+        " ".join(package)
+        for training in known
+        for package in training.get("packages", {}).items()
+        if package[1]
+    }
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(training["seconds"] for training in trainings), 1),

@@ -56,7 +56,11 @@ def version_of(function: Measure) -> int:
 def _settings_of(function: Measure) -> tuple[tuple[str, object], ...]:
     """The settings of a measurement that have a default, with it."""
     parameters = inspect.signature(function).parameters.values()
-    return tuple((each.name, each.default) for each in parameters if each.default is not each.empty)
+    return tuple(
+        (parameter.name, parameter.default)
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+    )
 
 
 class Answering(Protocol):
@@ -116,4 +120,4 @@ class Measurement:
 
 def versions(measurements: Iterable[Measurement]) -> dict[str, int]:
     """The version of each kind of measurement, by name."""
-    return dict(sorted({(each.name, each.version) for each in measurements}))
+    return dict(sorted({(measurement.name, measurement.version) for measurement in measurements}))
