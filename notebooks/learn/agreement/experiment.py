@@ -181,8 +181,8 @@ def _compared(
     best_places = answer["best"][part]
     # A bag of words writes no sentences, and has no BLEU.
     place = best_places.get(quality, best_places["accuracy"])[choosing]
-    _, _, sides = agreement.COLUMNS[column]
-    sums = answer["parts"][part][sides][str(place)]
+    sides = agreement.COLUMNS[column].sides
+    sums = answer["parts"][part][sides.key][str(place)]
     courses, best = {}, {}
     for measure in MEASURES:
         means = means_of(sums[measure])
@@ -190,9 +190,8 @@ def _compared(
         best[measure] = 100 * means[reporting][best_checkpoint(means[choosing])]
     performance, chance = None, math.nan
     if second:
-        _, looked_up = sides.split("~")
         performance = second["parts"][part][quality][reporting]
-        chance = 100 * second["chance"][part].get(looked_up, math.nan)
+        chance = 100 * second["chance"][part].get(sides.second, math.nan)
     return Comparison(
         column=column,
         part=part,
@@ -216,8 +215,8 @@ def over_pairs(numbers: Pairs, column: str) -> Interval:
     Two pairs of runs of two kinds are of four runs, and Student's interval of the two numbers stands. Where
     they are of one kind both pairs are of the same two runs, so there is none.
     """
-    first, second, _ = agreement.COLUMNS[column]
-    if first != second and len(set().union(*numbers)) == 2:
+    kinds = agreement.COLUMNS[column]
+    if kinds.first != kinds.second and len(set().union(*numbers)) == 2:
         return interval_of(numbers.values())
     return _jackknifed(numbers, _itself)
 
@@ -553,8 +552,6 @@ def largest_saliency(gradients: agreement.Answers, variant: str, measure: str) -
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
 
-LOOKED_UP = [column for column, (_, _, sides) in agreement.COLUMNS.items() if sides.endswith("~probe")]
-
 
 @dataclass(frozen=True)
 class Ties:
@@ -575,8 +572,7 @@ class Ties:
 
 def ties_by_pair(asked: Asked, column: str) -> dict[tuple[int, int], Ties]:
     """Return by pair of a column that looks up β what its ties add."""
-    _, _, sides = agreement.COLUMNS[column]
-    side, _ = sides.split("~")
+    side = agreement.COLUMNS[column].sides.first
     by_pair = {}
     for first, second in asked.runs.pairs(column):
         if (first, second) not in asked.ties:
@@ -598,7 +594,7 @@ def ties_estimates(asked: Asked) -> Iterator[dict]:
     ``largest`` is the agreement at the best of all checkpoints; ``falls``, chosen on one half of the samples
     and read on the other, how far it is above the last one.
     """
-    for column, way in product(LOOKED_UP, agreement.WAYS):
+    for column, way in product(agreement.WITH_PROBE, agreement.WAYS):
         by_pair = ties_by_pair(asked, column)
         largest = {pair: max(ties.courses[way]) for pair, ties in by_pair.items()}
         falls = {pair: ties.falls[way] for pair, ties in by_pair.items()}
@@ -637,7 +633,7 @@ def broken_of(asked: Asked) -> Iterator[dict]:
 
 def ties_courses(asked: Asked) -> Iterator[dict]:
     """Yield a record for each column, pair of runs and checkpoint of the second run."""
-    for column in LOOKED_UP:
+    for column in agreement.WITH_PROBE:
         for (first, second), ties in ties_by_pair(asked, column).items():
             named = {"data": asked.data, "column": column, "seed": first, "second_seed": second}
             courses = {way: ties.courses[way] for way in agreement.WAYS}
