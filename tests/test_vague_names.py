@@ -1,4 +1,4 @@
-"""Names in companion say what a thing is, as those of attnlib do."""
+"""Names in companion and in the modules of figures say what a thing is, as those of attnlib do."""
 
 import ast
 
@@ -8,7 +8,11 @@ from companion.paths import ROOT
 from tests.attnlib.test_names import bound_names
 
 VAGUE = {"each", "found", "one", "own", "said", "some", "told"}
-FILES = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("companion/**/*.py"))]
+FILES = [
+    path.relative_to(ROOT).as_posix()
+    for folder in ("companion", "notebooks")
+    for path in sorted(ROOT.glob(f"{folder}/**/*.py"))
+]
 
 
 @pytest.mark.parametrize("name", FILES)

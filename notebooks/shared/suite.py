@@ -78,7 +78,7 @@ class FilesConfig(PlannedConfig):
         """Makes files the one task of these fields; nobody has asked for the tasks that a profile has."""
         profiles = getattr(sys.modules[self.__module__], "PROFILES", {})  # not there yet while it is made
         usual = [profiles[name] for name in paths.PROFILES if name in profiles]
-        settings.take_files(self, **{name: {getattr(each, name) for each in usual} for name in names})
+        settings.take_files(self, **{name: {getattr(profile, name) for profile in usual} for name in names})
 
 
 class SuiteConfig(FilesConfig):
@@ -194,6 +194,6 @@ def outcomes(terms: dict) -> dict[str, float | None]:
         "input_share": shares["input_input"],
         "residual_share": sum(share for pair, share in shares.items() if "residual" in pair),
         "residual_residual": shares["residual_residual"],
-        **{name: own["similarity"] for name, own in rebuilt.items()},
-        **{f"{name}_argmax": own["argmax_agreement"] for name, own in rebuilt.items()},
+        **{name: agreement["similarity"] for name, agreement in rebuilt.items()},
+        **{f"{name}_argmax": agreement["argmax_agreement"] for name, agreement in rebuilt.items()},
     }

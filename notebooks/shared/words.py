@@ -40,8 +40,10 @@ PAPER: dict[str, Any] = {  # of those that are looked at
 }  # fmt: skip
 
 
-def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None, **own: object) -> RunSpec:
-    """A network on the one-to-one task; ``own`` are settings that chapters do not have in common."""
+def spec_on_words(
+    config: WordsConfig, *, seed: int, shortest: int | None = None, **settings: object
+) -> RunSpec:
+    """A network on the one-to-one task; ``settings`` are those that chapters do not have in common."""
     options = {
         "n_words": config.words,
         "min_length": config.shortest if shortest is None else shortest,
@@ -51,7 +53,7 @@ def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None
     }
     return RunSpec.of(
         "recurrent_sequences", seed=seed, task="one_to_one", options=tuple(options.items()),
-        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **own,
+        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **settings,
     )  # fmt: skip
 
 
@@ -69,9 +71,9 @@ def link_distances(
     >>> link_distances(diagonal, 4), link_distances(diagonal, 4, reverse=True)
     ([5, 5, 5, 5], [2, 4, 6, 8])
     """
-    found = []
+    distances = []
     for source, target in links:
         if not 0 <= source < source_length or target < 0:
             raise BadInput(f"link {(source, target)} points beyond a source of {source_length} words")
-        found.append((source + 1 if reverse else source_length - source) + target + 1)
-    return found
+        distances.append((source + 1 if reverse else source_length - source) + target + 1)
+    return distances

@@ -113,8 +113,8 @@ class Replaceable:
 
     def with_other(self, part: str, way: str) -> Float[Tensor, "batch length width"]:
         """Return the states with this part of another place."""
-        own = getattr(self.parts, part)
-        return self.states - own + self.donors.origin(way, part).of(own)
+        component = getattr(self.parts, part)
+        return self.states - component + self.donors.origin(way, part).of(component)
 
 
 class OutcomeSums:
@@ -187,14 +187,14 @@ class Outcome:
 
 def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
     """Return what each attribution says, by side, part and attribution."""
-    found, rebuilt = shares.result(), substitution.result()
+    terms_shares, rebuilt = shares.result(), substitution.result()
     terms = []
     for decoder, encoder in PAIRS:
         pair = STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)
         row = {
             "term": f"{decoder}·{encoder}",
-            "covariance_share": float(found.covariance[pair]),
-            "mean_absolute_share": float(found.mean_absolute[pair]),
+            "covariance_share": float(terms_shares.covariance[pair]),
+            "mean_absolute_share": float(terms_shares.mean_absolute[pair]),
             "similarity_without": rebuilt[f"without_{decoder}_{encoder}"].similarity,
         }
         terms.append(row)

@@ -135,14 +135,14 @@ def measure_transplant(trained: TrainedModel, fit_samples: int, samples: int) ->
             attention = dict(_transplanted(model, first, second, fitted))
             for name, rows in attention.items():
                 largest = rows.argmax(-1)
-                own = (largest == places[0])[judged]
+                at_first = (largest == places[0])[judged]
                 other = (largest == places[1])[judged]
                 moved = (rows - attention["none"]).abs().sum(-1)[judged] / 2
-                sums[name] += torch.stack([part.double().sum().cpu() for part in (own, other, moved)])
+                sums[name] += torch.stack([part.double().sum().cpu() for part in (at_first, other, moved)])
     shares = {}
     for name, total in sums.items():
-        own, other, variation = (total / words).tolist()
-        shares[name] = {"own": own, "other": other, "variation": variation}
+        at_first, other, variation = (total / words).tolist()
+        shares[name] = {"own": at_first, "other": other, "variation": variation}
     return rounded({"pairs": len(twins), "words": words, **shares})
 
 
@@ -442,11 +442,11 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_no_networks() -> dict[str, dict]:
     """Return what is at the keys of correlations and marks without a network."""
-    found: dict[str, dict] = {"by_task": {}, "dial.by_mark": {}, "dial.transplant": {}}
+    unknown: dict[str, dict] = {"by_task": {}, "dial.by_mark": {}, "dial.transplant": {}}
     for part in STATE_PARTS:
-        found[f"follows.{part}"] = interval_of()
-        found[f"follows.split.{part}"] = interval_of()
-    return found | {"follows.output": interval_of(), "follows.output_of_large": interval_of()}
+        unknown[f"follows.{part}"] = interval_of()
+        unknown[f"follows.split.{part}"] = interval_of()
+    return unknown | {"follows.output": interval_of(), "follows.output_of_large": interval_of()}
 
 
 def _counts(learned: Table) -> dict[str, int]:

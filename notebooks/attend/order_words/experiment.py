@@ -506,13 +506,13 @@ def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit
     task = trained.task
     reach = dict(trained.spec.task_options).get("reach", "both")
     fitted = fit_components(trained, fit_samples)
-    found = {}
+    by_swap = {}
     with torch.inference_mode():
         for swap in swaps_of(task):
             held_out = draw_pairs(task, swap, pairs, reach=reach)
             training = draw_pairs(task, swap, fit_pairs, part="train", reach=reach)
-            found[swap.name] = _judge(trained, swap, held_out, training, fitted)
-    return rounded(found, decimals=DIGITS)
+            by_swap[swap.name] = _judge(trained, swap, held_out, training, fitted)
+    return rounded(by_swap, decimals=DIGITS)
 
 
 def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
@@ -567,11 +567,11 @@ def _exact(trace) -> float:
 
 
 def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
-    found = []
+    shares = []
     for trace, gold in zip(traces, torch.from_numpy(pairs.gold).T.to(forks.device), strict=True):
         best = trace.attention[torch.arange(len(forks)), forks].argmax(-1)
-        found.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
-    return found
+        shares.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
+    return shares
 
 
 def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
@@ -656,15 +656,15 @@ def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
     size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
     sample = int(size.argmin())
     task = trained.task
-    found: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
+    example: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
     for name, trace in zip(("first", "second"), traces, strict=True):
         source, target = trace.source_mask[sample], trace.target_mask[sample]
-        found[name] = {
+        example[name] = {
             "source": task.source_vocabulary.decode(trace.source_tokens[sample][source].tolist()),
             "target": task.target_vocabulary.decode(trace.target_outputs[sample][target].tolist()),
             "attention": (trace.attention[sample][target][:, source] * 1000).round().int().tolist(),
         }
-    return found
+    return example
 
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")

@@ -167,11 +167,11 @@ def _side(fitted: Fitted, trace: Trace, side: str) -> tuple[Parts, Int[Tensor, "
 def _predicted(guesses: dict[str, Guess], parts: Parts, trace: Trace, side: str) -> dict[str, Tensor]:
     """The residuals that each of the contents predicts, zero at padding."""
     tokens = trace.target_tokens if side == "decoder" else trace.source_tokens
-    found = {}
+    predicted = {}
     for name, guess in guesses.items():
-        found[name] = torch.zeros_like(parts.residual)
-        found[name][parts.mask] = guess(parts, tokens).to(parts.residual)
-    return found
+        predicted[name] = torch.zeros_like(parts.residual)
+        predicted[name][parts.mask] = guess(parts, tokens).to(parts.residual)
+    return predicted
 
 
 def _with(parts: Parts, residual: Tensor | None) -> Parts:
@@ -188,9 +188,9 @@ def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[T
     return valid_rows(scores, trace.target_mask, trace.source_mask, at_least=2)
 
 
-def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
+def _agreement(rows: Tensor, scores: Tensor, valid: Tensor) -> np.ndarray:
     """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
-    first, second = softmax_over(rows, valid), softmax_over(own, valid)
+    first, second = softmax_over(rows, valid), softmax_over(scores, valid)
     same = first.argmax(-1) == second.argmax(-1)
     return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
 
@@ -292,12 +292,12 @@ PROFILES = {
 
 def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """The networks along the axis, with the columns that name them."""
-    found, changes = {}, changes_of(config)
+    columns, changes = {}, changes_of(config)
     along = product(range(config.seeds or 3), config.architecture, config.task, config.weight_decay)
     for seed, architecture, task, level in along:
         spec = spec_of(task, architecture, scale=config.scale, seed=seed, weight_decay=level, **changes)
-        found[spec] = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
-    return found
+        columns[spec] = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
+    return columns
 
 
 def planned(config: Config) -> dict[ModelSpec, dict[str, object]]:
@@ -313,14 +313,14 @@ def planned(config: Config) -> dict[ModelSpec, dict[str, object]]:
 
 def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """Networks of the first task without decay, of other widths or training lengths, with their columns."""
-    found = {}
+    columns = {}
     for plan in each_planned(config, config.task[0], "AED", config.seeds or 3):
         for width in sorted({plan.width, *config.widths}):
-            found[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": plan.seed}
+            columns[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": plan.seed}
         for length in config.length:
             longer = replace(plan, steps=max(1, round(length * plan.steps)))
-            found[longer] = {"factor": "length", "level": length, "seed": plan.seed}
-    return found
+            columns[longer] = {"factor": "length", "level": length, "seed": plan.seed}
+    return columns
 
 
 def _terms_of(specs: Iterable[ModelSpec], config: Config) -> tuple[Measurement, ...]:

@@ -50,19 +50,19 @@ def measure_robustness(trained: TrainedModel, samples: int) -> dict:
         int(max(getattr(part, f"{side}_lengths").max() for part in (task.train, task.held_out))) + 1
         for side in ("source", "target")
     ]
-    found: dict = {}
+    numbers: dict = {}
     for way in EITHER:
         fit, held_out = (
             list(traces(model, corpus) if way == "teacher_forced" else _free(trained, corpus, longest[1]))
             for corpus in corpora
         )
         sides = _fitted(trained, fit, longest)
-        found[way] = _judged(sides, held_out)
+        numbers[way] = _judged(sides, held_out)
         if way == "teacher_forced":
-            found["variance"], found["memory"] = _variances(sides, held_out), memory(sides, fit, held_out)
+            numbers["variance"], numbers["memory"] = _variances(sides, held_out), memory(sides, fit, held_out)
         else:
-            found["same_words"] = _same_words(held_out, list(evaluation_batches(corpora[1], BATCH)))
-    return found
+            numbers["same_words"] = _same_words(held_out, list(evaluation_batches(corpora[1], BATCH)))
+    return numbers
 
 
 def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Trace]:
@@ -123,7 +123,10 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
             mean = (counts @ components.temporal / counts.sum()).to(parts.temporal)
             pieces = (parts.temporal - mean, parts.input, parts.residual)
             sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
-    return {s: dict(zip(STATE_PARTS, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
+    return {
+        s: dict(zip(STATE_PARTS, map(plain, variances / variances.sum()), strict=True))
+        for s, variances in sums.items()
+    }
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
@@ -152,8 +155,10 @@ def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
         part, score = centred(rows, valid)
         product += float((part * score).sum())
         total_square += float(score.square().sum())
-    found = {side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights}
-    return found | {"share": plain(product / total_square) if total_square else None}
+    remembered = {
+        side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights
+    }
+    return remembered | {"share": plain(product / total_square) if total_square else None}
 
 
 def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[Tensor, "lags_words width"]:
@@ -489,11 +494,11 @@ def _signs(estimate: dict) -> dict[str, bool | None]:
 def headline(conditions: list[dict]) -> dict:
     """At how many settings each half of the headline holds, ``clearly`` with a whole interval above zero;
     ``fails`` and ``unclear``: the settings without, in words."""
-    found = {}
+    halves = {}
     for half in dict.fromkeys(row["half"] for row in conditions):
         rows = [row for row in conditions if row["half"] == half and row["holds"] is not None]
         if rows:
-            found[half] = {
+            halves[half] = {
                 "settings": len(rows),
                 "holds": sum(row["holds"] for row in rows) / len(rows),
                 "clearly": sum(row["clearly"] for row in rows) / len(rows),
@@ -501,7 +506,7 @@ def headline(conditions: list[dict]) -> dict:
                 "fails": [_in_words(row) for row in rows if not row["holds"]],
                 "unclear": [_in_words(row) for row in rows if row["holds"] and not row["clearly"]],
             }
-    return found
+    return halves
 
 
 def _in_words(setting: dict) -> str:

@@ -506,12 +506,12 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
             places = expected_places(trained.task, batch)  # the corpus has the first held-out samples
             mass += float(near_place(trace.attention.cpu(), places).sum())
             words += int((places >= 0).sum())
-    found = shares.result().covariance
+    covariance = shares.result().covariance
     return {
         "in_place": mass / words if words else None,
-        "temporal_share": float(found[0, 0]),
-        "input_share": float(found[1, 1]),
-        "residual_share": float(found[2].sum() + found[:2, 2].sum()),
+        "temporal_share": float(covariance[0, 0]),
+        "input_share": float(covariance[1, 1]),
+        "residual_share": float(covariance[2].sum() + covariance[:2, 2].sum()),
     }
 
 
@@ -551,11 +551,11 @@ def _replaced(
     temporal components on both sides or on one.
     """
     alone, replaced = [], []
-    for own_states, of_side, own in zip(states, course, temporal, strict=True):
+    for own_states, of_side, of_network in zip(states, course, temporal, strict=True):
         length = own_states.shape[1]
         replacement = of_side[:length].to(own_states)  # (length, width)
         alone.append(replacement.expand_as(own_states))
-        replaced.append(own_states + replacement - own[:length].to(own_states))
+        replaced.append(own_states + replacement - of_network[:length].to(own_states))
     return {
         "alone": alone,
         "both": replaced,
@@ -600,11 +600,11 @@ def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
 
 def _between(states: Tensor, places: Tensor) -> float | None:
     """Variance of the means at each position over that of the states; None where nothing varies."""
-    own = states - states.mean(0)
+    centred = states - states.mean(0)
     counts = torch.bincount(places)
-    means = torch.zeros(len(counts), own.shape[1], dtype=own.dtype).index_add_(0, places, own)
+    means = torch.zeros(len(counts), centred.shape[1], dtype=centred.dtype).index_add_(0, places, centred)
     between = (means.square().sum(1) / counts.clamp(min=1)).sum()
-    total = own.square().sum()
+    total = centred.square().sum()
     return float(between / total) if float(total) else None
 
 
@@ -637,10 +637,10 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 def measurements(config: Config) -> tuple[Measurement, ...]:
     specs: list[ModelSpec] = []
     for kind_of in product(config.task, config.architecture):
-        own = "cell" if kind_of[1] == "AED" else "positions"
-        for variant in getattr(config, own):
-            fewer = config.seeds is None and own == "positions" and variant != "sinusoidal"
-            specs += each_planned(config, *kind_of, **{own: variant})[: _FEWER_SEEDS if fewer else None]
+        varied = "cell" if kind_of[1] == "AED" else "positions"
+        for variant in getattr(config, varied):
+            fewer = config.seeds is None and varied == "positions" and variant != "sinusoidal"
+            specs += each_planned(config, *kind_of, **{varied: variant})[: _FEWER_SEEDS if fewer else None]
     return measurements_of(dict.fromkeys(specs), measure_temporal_formation, fit_samples=config.fit_samples)
 
 

@@ -293,12 +293,12 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_kinds_without_networks(kinds: Iterable[str]) -> dict[str, dict]:
     """Return what is at the keys of a kind of which no network has learned, or is on the dial."""
-    found: dict[str, dict] = {}
+    unknown: dict[str, dict] = {}
     for kind in kinds:
-        found[f"dial.{kind}"] = {}
+        unknown[f"dial.{kind}"] = {}
         for quantity in QUANTITIES:
-            found[f"learned.by_architecture.{kind}.spearman.{quantity}"] = interval_of()
+            unknown[f"learned.by_architecture.{kind}.spearman.{quantity}"] = interval_of()
         for quantity in ON_DIAL_LEARNED:
-            found[f"learned.dial.{kind}.{quantity}"] = interval_of()
-            found[f"learned.dial.{kind}.ends.{quantity}"] = interval_of()
-    return found
+            unknown[f"learned.dial.{kind}.{quantity}"] = interval_of()
+            unknown[f"learned.dial.{kind}.ends.{quantity}"] = interval_of()
+    return unknown

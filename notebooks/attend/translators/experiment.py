@@ -74,9 +74,9 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
     specs: dict[ModelSpec, dict[str, float]] = {}
     for task, architecture in product(config.task, config.architecture):
         first, *_ = planned = each_planned(config, task, architecture)
-        others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
+        others = [replace(first, steps=max(1, round(multiple * first.steps))) for multiple in config.length]
         if not specs:
-            others += [replace(first, learning_rate=each) for each in config.learning_rate]
+            others += [replace(first, learning_rate=rate) for rate in config.learning_rate]
         for spec in dict.fromkeys((*planned, *others)):
             specs[spec] = {"length": spec.steps / first.steps, "learning_rate": spec.learning_rate}
     return specs

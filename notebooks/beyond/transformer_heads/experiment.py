@@ -71,23 +71,23 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     settings = recording.spec.resolved
     train, judged = load_task(settings).train, judged_samples(settings)
     fitted = train.subset(range(min(fit_samples, len(train))))
-    found: dict = {}
+    numbers: dict = {}
     for state in STATES:
         network = network_of(recording, state)
         fit, states = _fitted(network, fitted)
         judgement = JudgedSums(fit)
         for batch in evaluation_batches(judged, _BATCH):
             judgement.update(transformer_pass(network, batch))
-        found[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
+        numbers[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
         if state == "trained":
-            found["terms"] = [
+            numbers["terms"] = [
                 {name: row[name] for name in ("layer", "head", "term")}
                 | {"share": _or_none(row["covariance_share"])}
                 for row in term_rows(judgement)
                 if row["kind"] == "cross"
             ]
     valid = int(judged.target_lengths.sum()) + len(judged)  # words and end marks
-    return found | {
+    return numbers | {
         "steps": recording["steps"].tolist(),
         "token_accuracy": (recording["right"].double().sum((1, 2)) / valid).tolist(),
         "exact_match": float(exact_matches(recording, judged).mean()),
@@ -116,9 +116,14 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
     """Of the variance of states, the shares that position and word explain; the four of a site sum to one."""
     rows = []
     for site, components in states.items():
-        found = components.variance_explained()
-        unique = found.temporal_unique + found.input_unique
-        shares = (found.temporal_unique, found.input_unique, found.additive - unique, 1 - found.additive)
+        explained = components.variance_explained()
+        unique = explained.temporal_unique + explained.input_unique
+        shares = (
+            explained.temporal_unique,
+            explained.input_unique,
+            explained.additive - unique,
+            1 - explained.additive,
+        )
         rows.append({"site": site} | dict(zip(VARIANCE, map(_or_none, shares), strict=True)))
     return rows
 
@@ -130,27 +135,29 @@ def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Compon
     words = max(network.config.source_size, network.config.target_size)
     for batch in evaluation_batches(corpus, _BATCH):
         with _embedded(network) as embedded:
-            one = transformer_pass(network, batch)
-        fit.update(one)
+            model_pass = transformer_pass(network, batch)
+        fit.update(model_pass)
         sides = {"encoder": "source", "decoder": "target"}
-        sites = {f"{half}.embedded": (sides[half], own) for half, own in embedded.items()} | one.sites()
-        for site, (side, own) in sites.items():
-            new = Components(own.shape[-1], "least_squares", n_tokens=words, n_positions=places)
-            states.setdefault(site, new).update(own, one.tokens(side), one.mask(side))
+        sites = {
+            f"{half}.embedded": (sides[half], values) for half, values in embedded.items()
+        } | model_pass.sites()
+        for site, (side, values) in sites.items():
+            new = Components(values.shape[-1], "least_squares", n_tokens=words, n_positions=places)
+            states.setdefault(site, new).update(values, model_pass.tokens(side), model_pass.mask(side))
     return fit, states
 
 
 @contextmanager
 def _embedded(network: Transformer) -> Iterator[dict[str, Tensor]]:
     """What goes into the first layer of each half, before its norm, once the network has run."""
-    found: dict[str, Tensor] = {}
+    embedded: dict[str, Tensor] = {}
 
     def keep(half: str):
-        return lambda layer, inputs: found.__setitem__(half, inputs[0])
+        return lambda layer, inputs: embedded.__setitem__(half, inputs[0])
 
     handles = [getattr(network, h)[0].register_forward_pre_hook(keep(h)) for h in ("encoder", "decoder")]
     try:
-        yield found
+        yield embedded
     finally:
         for handle in handles:
             handle.remove()
@@ -171,13 +178,13 @@ def measure_repeated(recording: Recording) -> dict:
     word on, by whether the word read occurs again; of one-to-one translation alone."""
     settings = recording.spec.resolved
     right = recording["right"][-1].bool()
-    found: dict[str, list[np.ndarray]] = {read: [] for read in READ}
+    by_read: dict[str, list[np.ndarray]] = {read: [] for read in READ}
     for batch, heads in attention_to_source(network_of(recording, "trained"), judged_samples(settings)):
         aligned = heads.mean((0, 1)).diagonal(dim1=1, dim2=2).double()
         hit = right[batch.indices, : aligned.shape[1]].double()
         for read, steps in zip(READ, steps_by_reading(batch), strict=True):
-            found[read].append(torch.stack([aligned[steps], hit[steps]]).numpy())
-    return {read: _means(np.concatenate(own, axis=1)) for read, own in found.items()}
+            by_read[read].append(torch.stack([aligned[steps], hit[steps]]).numpy())
+    return {read: _means(np.concatenate(batches, axis=1)) for read, batches in by_read.items()}
 
 
 def steps_by_reading(batch: Batch) -> tuple[Bool[Tensor, "batch target"], Bool[Tensor, "batch target"]]:
@@ -317,11 +324,11 @@ def correlations_with_typicality(heads: Table) -> Table:
     """Return rank correlations of typicality over heads of cross-attention, and how many heads those are."""
     judged = cross_heads(heads)
     varying = judged.query("varies == 1")
-    found = correlations(varying, "typicality", AGAINST, resampled=OVER_NETWORKS)
+    table = correlations(varying, "typicality", AGAINST, resampled=OVER_NETWORKS)
     has_both = [varying.frame[["typicality", number]].notna().all(axis=1) for number in AGAINST]
     counted = [int(both.sum()) for both in has_both]
     left_out = [len(judged.frame) - number for number in counted]
-    return found.assign(CORRELATED, heads=counted, left_out=left_out)
+    return table.assign(CORRELATED, heads=counted, left_out=left_out)
 
 
 def last_minus_first_layer(heads: Table) -> Table:
@@ -441,30 +448,34 @@ def _options(config: Config, task: str) -> dict[str, object]:
     sizes = {"n_train": config.n_train, "n_held_out": config.judged}
     phrases = {"min_phrases": config.fewest_phrases, "max_phrases": config.most_phrases}
     lengths = {"min_length": config.shortest, "max_length": config.longest}
-    own = {
+    options = {
         "one_to_one": {"n_words": config.words} | lengths | sizes,
         "reordering": {"p": config.reordered} | phrases | sizes,
         ANCHORED: {"p": 0.0} | phrases | sizes,
         "scan": {"n_train": config.n_train},
         "lexicon_translation": sizes,
     }
-    return own[task]
+    return options[task]
 
 
 def specs(config: Config, task: str, positions: str) -> tuple[RunSpec, ...]:
-    own = settings_of(
+    settings = settings_of(
         config, "width", "heads", "layers", "steps", "learning_rate", "warmup", "snapshots", "judged"
     )
-    own |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
-    own |= {"options": tuple(_options(config, task).items())}
-    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **own)
+    settings |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
+    settings |= {"options": tuple(_options(config, task).items())}
+    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **settings)
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:
     """All networks by task and positions, and those on one-to-one translation by positions."""
     kinds = (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
     networks = {kind: specs(config, *kind) for kind in kinds}
-    again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
+    again = {
+        (positions,): group_specs
+        for (task, positions), group_specs in networks.items()
+        if task == "one_to_one"
+    }
     return plan_of(networks, measure_heads, fit_samples=config.fit_samples), plan_of(again, measure_repeated)
 
 
@@ -557,13 +568,13 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_no_networks(heads: Table) -> dict[str, dict]:
     """Return what is at the keys of kinds of positions of which no networks can be compared."""
-    found: dict[str, dict] = {"networks": {}, "layers": {}, "repeated": {}, "anchored_less_free": {}}
-    found[f"one_to_one_less_reordering.{SMALLEST}"] = interval_of()
-    found["sinusoidal_less"] = {}
+    unknown: dict[str, dict] = {"networks": {}, "layers": {}, "repeated": {}, "anchored_less_free": {}}
+    unknown[f"one_to_one_less_reordering.{SMALLEST}"] = interval_of()
+    unknown["sinusoidal_less"] = {}
     for kind in heads.frame["positions"].unique():
-        found[f"one_to_one_less_reordering.{kind}"] = interval_of()
+        unknown[f"one_to_one_less_reordering.{kind}"] = interval_of()
         if kind != "sinusoidal":
-            found[f"sinusoidal_less.{kind}"] = interval_of()
+            unknown[f"sinusoidal_less.{kind}"] = interval_of()
     for kind in heads.query("task == @anchored", anchored=ANCHORED).frame["positions"].unique():
-        found[f"anchored_less_free.{kind}"] = interval_of()
-    return found
+        unknown[f"anchored_less_free.{kind}"] = interval_of()
+    return unknown

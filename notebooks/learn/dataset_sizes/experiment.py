@@ -210,14 +210,14 @@ def _counted(measured: dict) -> dict:
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
     row = published_row(data)
     texts, medians = (row.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
-    for (what, found), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
+    for (what, counted), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
         compared = printed is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
         yield {
             "what": what,
-            "found": found,
+            "found": counted,
             "printed": printed,
             "compared": compared,
-            "equal": found == printed if compared else None,
+            "equal": counted == printed if compared else None,
         }
 
 

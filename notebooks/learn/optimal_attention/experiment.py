@@ -80,14 +80,14 @@ def measure_optimal_attention(recording: Recording, *others: Recording, samples:
         examples += rows.sentences()
         unused += rows.worst()
     spell = load_pieces(settings).pieces.spell
-    found = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
-    return _nested(found) | {
+    means_of = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
+    return _nested(means_of) | {
         "words": means["positions"].rows,
         "samples": seen,
         "residual": residual,
         "iterations": iterations,
-        "example": _spelt(min(examples, key=lambda one: one[0])[1], spell) if examples else None,
-        "unused_example": _spelt(max(unused, key=lambda one: one[0])[1], spell) if unused else None,
+        "example": _spelt(min(examples, key=lambda example: example[0])[1], spell) if examples else None,
+        "unused_example": _spelt(max(unused, key=lambda example: example[0])[1], spell) if unused else None,
     }
 
 
@@ -141,7 +141,7 @@ class _Rows:
         top = sides["probe"].argmax(-1, keepdim=True)
         weight = sides["optimal"].gather(-1, top)[:, 0]
         lost = likelihood["optimal"] - likelihood["largest_probe"]
-        found = {
+        by_name = {
             "agreement.optimal_probe": agreement(best, sides["probe"], valid),
             "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
             "agreement.learned_optimal": agreement(sides["learned"], best, valid),
@@ -155,23 +155,23 @@ class _Rows:
         for name, probe in self.others.items():
             for first, values in (("optimal", best), ("steepest", sides["steepest"])):
                 agrees = agreement_with_ties_broken(values, probe[present], valid)
-                found[f"agreement.{first}_{name}"] = agrees
-        found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
+                by_name[f"agreement.{first}_{name}"] = agrees
+        by_name |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
-        found["dependent.share"] = matters.double()
+        by_name["dependent.share"] = matters.double()
         for name in ("agreement.optimal_probe", "agreement.learned_probe", "largest_probe.unused"):
-            found[f"dependent.{name.rpartition('.')[2]}"] = found[name].where(matters, torch.nan)
-        return found
+            by_name[f"dependent.{name.rpartition('.')[2]}"] = by_name[name].where(matters, torch.nan)
+        return by_name
 
     def sentences(self) -> list[tuple[int, dict]]:
         """Samples of a length to be shown, as (index, matrices)."""
-        found = []
+        listed = []
         fewest, most = EXAMPLE
         for row, index in enumerate(self.batch.indices.tolist()):
             source, target = (int(m[row].sum()) for m in (self.batch.source_mask, self.batch.target_mask))
             if fewest <= source <= most and fewest <= target <= most:
-                found.append((index, self._shown(row, slice(0, target))))
-        return found
+                listed.append((index, self._shown(row, slice(0, target))))
+        return listed
 
     def worst(self) -> list[tuple[float, dict]]:
         """The word of the batch that loses most where its largest probe is followed, among those unused.
@@ -214,9 +214,9 @@ def _spelt(shown: dict, spell) -> dict:
     return shown | {name: spell(shown[name]) for name in ("source", "target", "says") if name in shown}
 
 
-def _nested(found: dict[str, float | None]) -> dict:
+def _nested(flat: dict[str, float | None]) -> dict:
     nested: dict = {}
-    for name, value in found.items():
+    for name, value in flat.items():
         branch, _, leaf = name.rpartition(".")
         (nested.setdefault(branch, {}) if branch else nested)[leaf] = value
     return nested
@@ -237,11 +237,11 @@ def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """
     network = recorded_network(recording.spec.resolved, recording.tensors)
     network = network.double().to(recording["steps"].device)
-    found: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
+    by_word: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
     for batch in recorded_batches(recording, samples):
         for name, values in _differences(network, batch).items():
-            found[name].append(values[batch.target_mask].abs())
-    joined = {name: torch.cat(values) for name, values in found.items()}
+            by_word[name].append(values[batch.target_mask].abs())
+    joined = {name: torch.cat(values) for name, values in by_word.items()}
     return {"words": len(joined["all_words"])} | {
         name: {"mean": float(values.mean()), "largest": float(values.max())}
         for name, values in joined.items()
@@ -256,7 +256,7 @@ def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]
     readout, trace = network.readout, network(batch)
     of_source = readout.from_context(trace.encoder_states)
     of_target = readout.from_decoder(trace.decoder_states)
-    own = _of_right(trace.logits.log_softmax(-1), batch.target_output)
+    learned = _of_right(trace.logits.log_softmax(-1), batch.target_output)
     rebuilt: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
     for step, right in enumerate(batch.target_output.unbind(1)):
         log_probe = readout.logits(of_source + of_target[:, step, None]).log_softmax(-1)
@@ -265,7 +265,7 @@ def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]
         rebuilt["all_words"].append(_of_right(mean.log_softmax(-1), right))
         of_word = log_probe.gather(2, right[:, None, None].expand(-1, log_probe.shape[1], 1))[..., 0]
         rebuilt["right_word"].append(_log_sigmoid_of_mean(attention, of_word))
-    return {name: torch.stack(values, 1) - own for name, values in rebuilt.items()}
+    return {name: torch.stack(values, 1) - learned for name, values in rebuilt.items()}
 
 
 def _log_sigmoid_of_mean(attention: Tensor, log_probe: Tensor) -> Tensor:

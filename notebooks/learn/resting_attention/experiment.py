@@ -53,14 +53,14 @@ def measure_resting(recording: Recording) -> dict:
     attention = recording["validation.attention"][-1]
     weights, mask = padded(attention, offsets)
     top = begins + weights.masked_fill(~mask, -torch.inf).argmax(1)
-    found = {}
+    values_of = {}
     for mark, places in (("begin", begins), ("end", ends)):
-        found[mark] = top == places
-        found[f"{mark}_right"] = log_odds[places] > 0
-        found[f"{mark}_weight"] = attention[places]
+        values_of[mark] = top == places
+        values_of[f"{mark}_right"] = log_odds[places] > 0
+        values_of[f"{mark}_weight"] = attention[places]
     return {
         str(label): {"texts": int((labels == label).sum())}
-        | {name: 100 * float(values[labels == label].double().mean()) for name, values in found.items()}
+        | {name: 100 * float(values[labels == label].double().mean()) for name, values in values_of.items()}
         for label in labels.unique().tolist()
     }
 
@@ -87,7 +87,7 @@ Flat = Float[Tensor, " positions"]
 def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
     sums: dict[str, dict[str, RowMean]] = {}
     for places, mask, texts in rows.batches():
-        found = {
+        values_of = {
             "agreement": agreement(first[places], second[places], mask),
             "chance": chance_agreement(second[places], mask),
         }
@@ -95,7 +95,7 @@ def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
         groups |= {str(label): labels[texts] == label for label in labels.unique().tolist()}
         for group, present in groups.items():
             means = sums.setdefault(group, {})
-            for name, values in found.items():
+            for name, values in values_of.items():
                 means[name] = means.get(name, RowMean()) + RowMean.of(values, present)
     return {group: {name: 100 * mean.value for name, mean in means.items()} for group, means in sums.items()}
 
@@ -147,11 +147,11 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(one for runs in rows(config).values() for one in _measurements(runs))
+    return tuple(measurement for runs in rows(config).values() for measurement in _measurements(runs))
 
 
 def _measurements(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
-    pairs = (Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+    pairs = (Measurement(run, measure_apart, (), (other,)) for run, other in permutations(runs, 2))
     return (*measurements_of(runs, measure_resting), *pairs)
 
 

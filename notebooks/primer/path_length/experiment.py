@@ -40,16 +40,16 @@ def measure_gradients(recording: Recording, *, length: int, samples: int) -> dic
         "trained": module.recorded_network(recording),
         "untrained": module.new_network(settings, *sizes).eval(),
     }
-    found: dict[str, object] = {"length": length, "samples": len(task.held_out)}
+    numbers: dict[str, object] = {"length": length, "samples": len(task.held_out)}
     for stage, network in networks.items():
         total = torch.zeros(length, length, dtype=torch.float64)
         for first in range(0, len(task.held_out), _BATCH):
             batch = collate(task.held_out, range(first, min(first + _BATCH, len(task.held_out))))
             total += gradient_norms(network, batch)[:, :length, :length].double().sum(0)
         mean = total / len(task.held_out)
-        found[stage] = mean.tolist()
-        found[f"aligned_{stage}"] = float((mean.diagonal() / mean.sum(1)).mean())
-    return found
+        numbers[stage] = mean.tolist()
+        numbers[f"aligned_{stage}"] = float((mean.diagonal() / mean.sum(1)).mean())
+    return numbers
 
 
 def gradient_norms(network: nn.Module, batch: Batch) -> Float[Tensor, "batch target source"]:
@@ -60,8 +60,8 @@ def gradient_norms(network: nn.Module, batch: Batch) -> Float[Tensor, "batch tar
     rows = []
     for step in range(right.shape[1]):
         # Samples do not touch each other, so the gradient of their sum is the gradient of each.
-        (own,) = torch.autograd.grad(right[:, step].sum(), inputs, retain_graph=True)
-        rows.append(own.norm(dim=-1))
+        (gradient,) = torch.autograd.grad(right[:, step].sum(), inputs, retain_graph=True)
+        rows.append(gradient.norm(dim=-1))
     return torch.stack(rows, dim=1)
 
 
@@ -98,8 +98,8 @@ def _plan(config: Config) -> tuple[Plan]:
     shared, groups = settings_of(config, "width", "snapshots"), {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
-        own = {"link": link, "reverse": reverse, "cell": cell} | shared
-        groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **own)
+        settings = {"link": link, "reverse": reverse, "cell": cell} | shared
+        groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **settings)
     return (plan_of(groups, measure_gradients, length=config.length, samples=config.samples),)
 
 

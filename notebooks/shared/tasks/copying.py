@@ -25,11 +25,11 @@ def _copying(kind: Kind, about: str) -> Callable[..., Task]:
         def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
             state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
             generator = torch.Generator().manual_seed(int(state))
-            found: list[tuple[int, ...]] = []
-            while len(found) < samples:
-                rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
-                found += [row for row in rows if row not in forbidden]
-            return found
+            sentences: list[tuple[int, ...]] = []
+            while len(sentences) < samples:
+                rows = map(tuple, draw_sources(kind, length, samples - len(sentences), generator).tolist())
+                sentences += [row for row in rows if row not in forbidden]
+            return sentences
 
         held_out = drawn(0, n_held_out, frozenset())
         names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]

@@ -343,17 +343,17 @@ def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> Tens
     due = torch.nn.functional.one_hot(batch.place, length).to(trace.encoder_states.dtype)
     without = (1 - due) / (length - 1)
 
-    def said(attention: Tensor, words: Tensor) -> Float[Tensor, ""]:
+    def share_written(attention: Tensor, words: Tensor) -> Float[Tensor, ""]:
         steps = attention.shape[0]
         context = model.config.heads * (attention @ trace.encoder_states)  # (batch, steps, width)
         answer = model.read_out(context, trace.decoder_states[:, :steps]).argmax(dim=-1)
         return (answer == words).float().mean()
 
     return {
-        "says_shown": said(due[ahead:], batch.target[:, ahead:]),
-        "says_left_out": said(without[ahead:], batch.target[:, ahead:]),
-        "right_without": said(without, batch.target),
-        "right_at_uniform": said(torch.full_like(due, 1 / length), batch.target),
+        "says_shown": share_written(due[ahead:], batch.target[:, ahead:]),
+        "says_left_out": share_written(without[ahead:], batch.target[:, ahead:]),
+        "right_without": share_written(without, batch.target),
+        "right_at_uniform": share_written(torch.full_like(due, 1 / length), batch.target),
     }
 
 
