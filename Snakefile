@@ -125,7 +125,7 @@ rule figure:
 # in the archive already, on whatever machine, needs no job.
 rule answer:
     output: touch("build/answered/{key}~{asked}")
-    shell: '"$ATTNLIB_PYTHON" -m companion.runs.answer {wildcards.key:q} >/dev/null'
+    shell: '"$ATTNLIB_PYTHON" -m companion.results.answer {wildcards.key:q} >/dev/null'
 
 
 rule paper_result:

@@ -18,13 +18,13 @@ import torch
 import typer
 
 from companion.results import registry
-from companion.runs.answer import all_measurements, unanswered
+from companion.results.answer import all_measurements, unanswered
 from companion.runs.archive import Archive
 from companion.runs.loop import regular_checkpoints
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.shared import classification
-from notebooks.shared.translation import paper_checkpoints
+from notebooks.shared.trainings import classification
+from notebooks.shared.trainings.translation import paper_checkpoints
 
 
 def checkpoints_of(spec: RunSpec) -> int:

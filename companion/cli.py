@@ -267,15 +267,15 @@ def _print_outcome(project: Project, request: "Request", notebook: Path) -> None
     if not notebook.is_file():
         return
     if request.parameters:
-        own = OwnRun(project, request)
+        own_run = OwnRun(project, request)
         with suppress(AttnlibError):  # the notebook says why there are no numbers
-            numbers = main_numbers(project, request, own.result)
+            numbers = main_numbers(project, request, own_run.result)
             width = max(map(len, numbers), default=0)
             for key, number in numbers.items():
                 print(f"{key:<{width}}  {number}")
-        if own.minutes is not None:
-            print(f"{own.minutes:.1f} minutes, including networks that were trained before")
-        print(f"`attnlib diff {own.name}` compares it with the book")
+        if own_run.minutes is not None:
+            print(f"{own_run.minutes:.1f} minutes, including networks that were trained before")
+        print(f"`attnlib diff {own_run.name}` compares it with the book")
     for picture in sorted(notebook.with_suffix(".files").glob("*.svg")):
         print(f"open {picture.as_uri()}")
     print(notebook)
@@ -287,10 +287,9 @@ def _prepared(project: Project, request: "Request", explain: bool) -> Path:
     Raises BadInput: a setting that cannot be. DataUnavailable: data that a run of its own needs.
     """
     from companion.book.plan import check_data
-    from companion.results.run import needed
 
     if request.parameters:
-        needed(request)  # refuses values that cannot be
+        request.needed()  # refuses values that cannot be
         if not explain:
             check_data(request)
         request.write(project.root / request.folder / "run.json")
@@ -306,9 +305,9 @@ def _check_committed(project: Project, requests: list["Request"]) -> None:
     from companion.runs.store import uncommitted
 
     made = [
-        each
-        for each in requests
-        if missing_of(project, each) or not paper_is_current(project, each.experiment)
+        request
+        for request in requests
+        if missing_of(project, request) or not paper_is_current(project, request.experiment)
     ]
     changes = uncommitted(project.root)
     if made and changes:
@@ -491,10 +490,10 @@ def doctor() -> None:
 def data_list() -> None:
     """List the data sets: what is here, from whom, under which terms."""
     rows = []
-    for each in map(sources.dataset, sources.names()):
-        here = sum(sources.find(each, file) is not None for file in each.files)
-        files = f"{here} of {len(each.files)}"
-        rows.append((each.name, files, each.redistribution, each.licence, each.title))
+    for dataset in map(sources.dataset, sources.names()):
+        here = sum(sources.find(dataset, file) is not None for file in dataset.files)
+        files = f"{here} of {len(dataset.files)}"
+        rows.append((dataset.name, files, dataset.redistribution, dataset.licence, dataset.title))
     _show_table(("name", "files here", "redistribution", "licence", "what"), rows, ("name",))
     mirror = sources.mirror_folder() or "none; set ATTNLIB_DATA to a folder that holds the data sets"
     print(f"mirror: {mirror}\ncache:  {sources.cache_folder()}")
@@ -505,7 +504,7 @@ def data_results() -> None:
     """List the tables of the committed results, which pandas.read_csv reads."""
     from companion.results import catalogue
 
-    rows = [(each.figure, each.file, f"{each.rows:,}", each.row) for each in catalogue.entries()]
+    rows = [(entry.figure, entry.file, f"{entry.rows:,}", entry.row) for entry in catalogue.entries()]
     _show_table(("figure", "file", "rows", "a row is"), rows, ("figure", "file"))
     print(f"folder: {PAPER}\ncolumns: {catalogue.PAGE}")
 

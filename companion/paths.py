@@ -1,6 +1,5 @@
 """Where this checkout lies, what is in it, and which file a module is: the ground all folders stand on."""
 
-import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -12,7 +11,8 @@ PROFILES = tuple(RESULTS)  # of the book; experiments have ``tiny`` besides, for
 PAPER = ROOT / "results" / "paper"
 ARCHIVE = PAPER / "archive"  # measurements of the paper profile, packed
 SENTINELS = "results/sentinels.json"  # in a checkout: the last outcome of `make sentinels`
-TABLE_OF_TASKS = r"TASKS(: [^=\n]+)? = \{"  # beginning of the line in a module that has tasks
+TRAININGS = "trainings"  # folders of the figures with trainings, each a module with ``record``
+TASKS = "tasks"  # folders of the figures with tasks, each a module with a table ``TASKS``
 MEASUREMENTS = ROOT / "build" / "answers"  # new ones, until they are packed
 
 
@@ -27,16 +27,19 @@ def path_of(module: str) -> Path | None:
     return None
 
 
-def modules_with(beginning: str, where: str = "notebooks/**/*.py") -> dict[Path, str]:
-    """Find the modules with a line that begins so, by path; nothing is imported to find them.
+def modules_in(folder: str) -> dict[Path, str]:
+    """Find the modules in every folder of this name below ``notebooks``, by path; none is imported.
 
     Args:
-        beginning: of the line, a regular expression.
-        where: the modules that are looked at, a pattern below the checkout.
+        folder: a name, such as ``trainings``.
+
+    Returns:
+        The name of each module by its path, in the order of paths.
     """
-    line = re.compile(f"^{beginning}", re.MULTILINE)
-    modules = {}
-    for path in sorted(ROOT.glob(where)):
-        if line.search(path.read_text(encoding="utf-8")):
-            modules[path] = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    return modules
+    paths = sorted(ROOT.glob(f"notebooks/**/{folder}/*.py"))
+    return {path: module_of(path) for path in paths}
+
+
+def module_of(path: Path) -> str:
+    """Return the name of a module of this project from the path of its file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from companion.paths import PACKAGES as ROOMS
-from companion.paths import ROOT, path_of
+from companion.paths import ROOT, TASKS, TRAININGS, path_of
 from tests.tables import beside
 
 FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
@@ -53,20 +53,22 @@ def test_a_figure_imports_what_figures_share_and_no_other_figure_but_one():
         assert {(own, name) for name in others} <= {one}, path
 
 
-# No circles in the library.
+# No circles in the library, and none in the companion.
+
+WITHOUT_CIRCLES = ("attnlib", "companion")
 
 
-def modules_of_the_library() -> dict[str, Path]:
+def modules_of(package: str) -> dict[str, Path]:
     names = {}
-    for path in FILES["attnlib"]:
+    for path in FILES[package]:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         names[name.removesuffix(".__init__")] = path
     return names
 
 
-def arrows_between_modules() -> dict[str, set[str]]:
-    """By module what it imports of the library, in functions and for type checkers as well."""
-    modules = modules_of_the_library()
+def arrows_between_modules(package: str) -> dict[str, set[str]]:
+    """By module what it imports of its own package, in functions and for type checkers as well."""
+    modules = modules_of(package)
     arrows = {}
     for module, path in modules.items():
         imported = set()
@@ -77,9 +79,17 @@ def arrows_between_modules() -> dict[str, set[str]]:
     return arrows
 
 
-def room_of(module: str) -> str:
-    """The folder or the module right below ``attnlib``."""
+def folder_of(module: str) -> str:
+    """The folder or the module right below the package."""
     return ".".join(module.split(".")[:2])
+
+
+def arrows_between_folders(package: str) -> dict[str, set[str]]:
+    arrows: dict[str, set[str]] = {}
+    for module, imported in arrows_between_modules(package).items():
+        folder = folder_of(module)
+        arrows.setdefault(folder, set()).update({folder_of(name) for name in imported} - {folder})
+    return arrows
 
 
 def circle_in(arrows: dict[str, set[str]]) -> list[str]:
@@ -90,22 +100,32 @@ def circle_in(arrows: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_no_modules_of_the_library_import_each_other_in_a_circle():
-    assert circle_in(arrows_between_modules()) == []
+@pytest.mark.parametrize("package", WITHOUT_CIRCLES)
+def test_no_modules_import_each_other_in_a_circle(package):
+    assert circle_in(arrows_between_modules(package)) == []
 
 
-def test_no_folders_of_the_library_import_each_other_in_a_circle():
-    arrows: dict[str, set[str]] = {}
-    for module, imported in arrows_between_modules().items():
-        room = room_of(module)
-        arrows.setdefault(room, set()).update({room_of(name) for name in imported} - {room})
-    assert circle_in(arrows) == []
+@pytest.mark.parametrize("package", WITHOUT_CIRCLES)
+def test_no_folders_import_each_other_in_a_circle(package):
+    assert circle_in(arrows_between_folders(package)) == []
+
+
+def test_the_ground_of_the_companion_imports_nothing_of_it():
+    arrows = arrows_between_modules("companion")
+    assert arrows["companion.paths"] == arrows["companion.rounding"] == set()
+
+
+def test_data_runs_results_claims_and_the_book_import_downwards_only():
+    floors = ["companion.data", "companion.runs", "companion.results", "companion.claims", "companion.book"]
+    arrows = arrows_between_folders("companion")
+    for height, floor in enumerate(floors):
+        assert arrows[floor].isdisjoint(floors[height:]), floor
 
 
 def test_an_analysis_knows_nothing_of_its_views():
-    arrows = arrows_between_modules()
-    knowing = {room_of(module) for module, names in arrows.items() if "attnlib.report" in map(room_of, names)}
-    assert knowing == {"attnlib", "attnlib.commands", "attnlib.report"}
+    arrows = arrows_between_folders("attnlib")
+    knowing = {folder for folder, names in arrows.items() if "attnlib.report" in names}
+    assert knowing == {"attnlib", "attnlib.commands"}
 
 
 @pytest.mark.parametrize(
@@ -125,8 +145,9 @@ def test_a_circle_is_found(arrows, circle):
 
 NODE = [
     *(path for path in FILES["companion"] if path.parent.name in ("data", "runs")),
+    ROOT / "companion" / "results" / "answer.py",
     *(path for path in FILES["notebooks"] if path.name in ("experiment.py", "measure.py")),
-    *(path for path in FILES["notebooks"] if "\ndef record(" in path.read_text(encoding="utf-8")),
+    *(path for path in FILES["notebooks"] if path.parent.name in (TASKS, TRAININGS)),
 ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnlib.files import write_json_atomic
 from companion.paths import ARCHIVE, PAPER
-from companion.runs.answer import all_measurements
+from companion.results.answer import all_measurements
 from companion.runs.archive import Run, _kind, _write
 from companion.runs.identity import Spec, read_spec, run_id, run_record
 from companion.runs.measure import Measurement

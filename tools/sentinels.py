@@ -29,8 +29,8 @@ import torch
 from attnlib.errors import check_known
 from attnlib.files import write_json_atomic
 from companion.paths import ARCHIVE, ROOT, SENTINELS
+from companion.results.answer import all_measurements, report_progress
 from companion.rounding import rounded
-from companion.runs.answer import all_measurements, report_progress
 from companion.runs.archive import Archive, Run
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.identity import run_id

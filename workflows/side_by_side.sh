@@ -18,7 +18,7 @@ lacking() { # specs: of every network, as JSON; keys: of those that are measured
   python3 - "$figure" "$chosen" "$1" <<'PYTHON'
 import json, os, sys
 from companion.paths import ARCHIVE, MEASUREMENTS
-from companion.runs.answer import measurements_of_figure
+from companion.results.answer import measurements_of_figure
 from companion.runs.archive import Archive
 from companion.runs.identity import run_id, run_record
 
@@ -34,6 +34,6 @@ print(*dict.fromkeys(lines), sep="\n")
 PYTHON
 }
 
-answer() { xargs --no-run-if-empty -d '\n' -n 1 -P "$processes" python3 -m companion.runs.answer --profile "$PROFILE" "$@"; }
+answer() { xargs --no-run-if-empty -d '\n' -n 1 -P "$processes" python3 -m companion.results.answer --profile "$PROFILE" "$@"; }
 lacking specs | answer "$@"
 lacking keys | answer "$@" || lacking keys | answer

@@ -10,22 +10,21 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from companion.paths import ROOT, TABLE_OF_TASKS, modules_with, path_of
+from companion.paths import ROOT, TASKS, TRAININGS, modules_in, path_of
 
-# Of each registry how a line begins, a regular expression, in the modules that it finds, and where these lie.
+SHARED = ROOT / "notebooks" / "shared"
+
+# By registry the name of the folders whose modules it finds.
 REGISTRIES = {
-    ROOT / "companion" / "runs" / "registry.py": (r"def record\(", ("notebooks/**/*.py",)),
-    ROOT / "companion" / "data" / "registry.py": (
-        TABLE_OF_TASKS,
-        ("companion/data/*.py", "notebooks/**/*.py"),
-    ),
+    ROOT / "companion" / "runs" / "registry.py": TRAININGS,
+    ROOT / "companion" / "data" / "registry.py": TASKS,
 }
 
 
 def files_behind(start: Iterable[Path]) -> set[Path]:
     """The files that some modules of this project rest on, given by their paths, themselves included."""
     start = set(start)
-    folders = {path.parent for path in start}
+    figures = {path.parent for path in start}
     reached: set[Path] = set()
     waiting = list(start)
     while waiting:
@@ -34,7 +33,7 @@ def files_behind(start: Iterable[Path]) -> set[Path]:
             continue
         reached.add(path)
         waiting.extend(imported_files(path))
-        waiting.extend(found for found in _found_by(path) if _is_shared(found) or found.parent in folders)
+        waiting.extend(module for module in _found_by(path) if _owner_of(module) in {SHARED, *figures})
     return reached
 
 
@@ -88,12 +87,9 @@ def _found_by(path: Path) -> frozenset[Path]:
     """The modules that a registry finds; none for any other file."""
     if path not in REGISTRIES:
         return frozenset()
-    line, places = REGISTRIES[path]
-    return frozenset(found for place in places for found in modules_with(line, place))
+    return frozenset(modules_in(REGISTRIES[path]))
 
 
-def _is_shared(path: Path) -> bool:
-    return path.relative_to(ROOT).parts[:2] == ("notebooks", "shared") or path.parts[-3:-1] == (
-        "companion",
-        "data",
-    )
+def _owner_of(module: Path) -> Path:
+    """Return the folder of the figure that has a training or a task, or that of all figures."""
+    return module.parents[1]

@@ -64,8 +64,8 @@ def make_result(project: Project, request: Request) -> None:
     if committed or request.experiment not in registry.names():
         return
     from companion.book.plan import shares_archive
+    from companion.results.answer import report_progress
     from companion.results.run import run
-    from companion.runs.answer import report_progress
     from companion.runs.archive import Archive
 
     folder = project.root / request.folder
@@ -94,8 +94,8 @@ def execute(project: Project, request: Request) -> Path:
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(first))
     tagged = ["parameters" in cell.metadata.get("tags", []) for cell in notebook.cells]
     if sum(tagged) != 1:  # papermill would only warn, and run with the defaults
-        found = sum(tagged) or "no"
-        raise BadInput(f"{figure.id} has {found} cell tagged `parameters`; exactly one is needed")
+        number = sum(tagged) or "no"
+        raise BadInput(f"{figure.id} has {number} cell tagged `parameters`; exactly one is needed")
     unfinished, failure = output.with_suffix(".partial.ipynb"), output.with_suffix(".error.txt")
     files = folder_to_write(output.with_suffix(".files"))
     for old in (unfinished, failure):
@@ -261,7 +261,7 @@ def _places(root: Path) -> dict[str, str]:
 def _without_places(value: object, places: dict[str, str]) -> object:
     if isinstance(value, str):
         known = rf"({'|'.join(map(re.escape, places))})(?=[/\\\s\"'<>:,;)]|$)"
-        value = re.sub(known, lambda found: places[found[0]], _CELL_FILE.sub("<cell>", value))
+        value = re.sub(known, lambda match: places[match[0]], _CELL_FILE.sub("<cell>", value))
         return _ADDRESS.sub("at 0x0", value)
     if isinstance(value, list):
         return [_without_places(item, places) for item in value]

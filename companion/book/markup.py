@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 def with_code(text: str) -> str:
     """Like `plain`, but what stands in backticks stays code (smart quotes would turn its -- into a dash)."""
     text = " ".join(text.split())
-    return re.sub(rf"`[^`|]+`|{MARKS}", lambda found: rf"\{found[0]}" if found[1] else found[0], text)
+    return re.sub(rf"`[^`|]+`|{MARKS}", lambda match: rf"\{match[0]}" if match[1] else match[0], text)
 
 
 def claim_tag(note: str, text: str, claim: Claim, verdict: Verdict, *, is_badge: bool) -> str:
@@ -73,11 +73,11 @@ def claim_note(note: str, claim: Claim, judgement: Judgement, profile: str, scor
 
 
 def _numbers_of(judgement: Judgement, most: int = 8) -> str:
-    found = [(key_in_words(label), str(estimate)) for label, estimate in judgement.evidence.items()]
-    if len(found) == 1:
-        return f" {escape(found[0][1])}"
-    rows = "".join(f"<br>{escape(words)}: {escape(own)}" for words, own in found[:most])
-    return f"{rows}<br>and {len(found) - most} more" if len(found) > most else rows
+    numbers = [(key_in_words(label), str(estimate)) for label, estimate in judgement.evidence.items()]
+    if len(numbers) == 1:
+        return f" {escape(numbers[0][1])}"
+    rows = "".join(f"<br>{escape(words)}: {escape(estimate)}" for words, estimate in numbers[:most])
+    return f"{rows}<br>and {len(numbers) - most} more" if len(numbers) > most else rows
 
 
 @cache

@@ -64,10 +64,10 @@ class Page:
 
         Raises DataUnavailable: this run could not be made, and no committed result stands in.
         """
-        found = self.paper or self.result
-        if found is None:
+        result = self.paper or self.result
+        if result is None:
             raise DataUnavailable(self.missing)
-        return found
+        return result
 
     @property
     def second(self) -> Result | None:
@@ -237,12 +237,12 @@ def quality(result: Result, specs: Iterable["Spec"], store: "Store") -> str:
                 rows.append(held_out | {"kind": spec.setting.split()[1], "bleu": bleu.get("value", nan)})
     if not rows:
         return ""
-    said = [
+    sentences = [
         f"{kind} predicts {row.token_accuracy:.0%} of the words, with a loss of {row.loss:.2f} nats"
         + (f" and a BLEU of {row.bleu:.1f}" if row.bleu > 0 else "")
         for kind, row in pd.DataFrame(rows).groupby("kind", sort=False).mean().iterrows()
     ]
-    return f"Of held-out sentences, given the words before, {'; '.join(said)}."
+    return f"Of held-out sentences, given the words before, {'; '.join(sentences)}."
 
 
 def described(result: Result, parameters: Mapping[str, object] = MappingProxyType({})) -> str:

@@ -42,8 +42,8 @@ def value_at(result: Result, key: str) -> object:
 
     Raises MissingKey, CannotBeRun, NotRun: see :func:`companion.claims.estimates.content_at`.
     """
-    if found := ROWS.fullmatch(key):
-        return _in_rows(result, key, **found.groupdict())
+    if rows := ROWS.fullmatch(key):
+        return _in_rows(result, key, **rows.groupdict())
     name = f"result {result.experiment} ({result.profile})"
     return content_at({**result.values, "config": result.config}, key, name)
 
@@ -82,8 +82,8 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
     """
     spec = None
     for way in ways:
-        if found := SPEC.fullmatch(way):
-            spec = found
+        if match := SPEC.fullmatch(way):
+            spec = match
         elif way not in WAYS:
             raise BadInput(f"no way |{way} to write a number; known: |.2f |% |{' |'.join(WAYS)}")
     if "largest" in ways or "smallest" in ways:

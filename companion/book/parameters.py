@@ -1,8 +1,8 @@
 """The parameters of a notebook: its cell, written from the settings, and what words of a command line mean.
 
-``Config`` says each setting once: its name, type and default in the field, its help in a comment ``#:``
-beside or above it, as Sphinx reads them. The cell has the first sentence. A setting whose help begins with
-"set by the profile" is no parameter.
+``Config`` says each setting once: its name and type in the field, its default and description in
+`companion.results.config.setting`. The cell has the first sentence of the description. A setting whose
+description begins with "set by the profile" is no parameter.
 
 ``python -m companion.book.parameters FIGURE …`` writes the cells, without a name those of all figures.
 """
@@ -11,17 +11,15 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-
-from sphinx.pycode import ModuleAnalyzer
 
 from attnlib.errors import BadInput, check_known
 from companion.book.project import Figure, Project, discover, find, find_root
 from companion.data.own_text import own_lines
 from companion.data.text import read_parallel
 from companion.results import registry
-from companion.results.config import path_fields, plain
+from companion.results.config import descriptions, path_fields, plain
 from companion.results.request import Request
 from companion.runs.command import errors_in_a_line
 
@@ -34,36 +32,17 @@ WIDTH = 120
 FEWEST_PAIRS = 10
 
 
-def documented(config: type) -> dict[str, str]:
-    """Setting → its help, from the comments ``#:`` of the class and of those it is derived from.
-
-    Raises BadInput: a setting without help.
-    """
-    names = [field.name for field in fields(config)]
-    found: dict[str, str] = {}
-    for cls in reversed(config.__mro__[:-1]):
-        comments = ModuleAnalyzer.for_module(cls.__module__).find_attr_docs()
-        for (owner, name), lines in comments.items():
-            if owner == cls.__name__:
-                told = re.sub(r":\w+:`~?([^`]+)`", r"\1", " ".join(lines)).replace("``", "")
-                found[name] = told.strip().rstrip(".;")
-    if missing := [name for name in names if name not in found]:
-        where = f"{config.__module__}.{config.__name__}"
-        raise BadInput(f"{where}: no help for {', '.join(missing)} in a comment `#:` beside or above it")
-    return {name: found[name] for name in names}
-
-
 def parameters(config: type) -> dict[str, str]:
-    """What of `documented` is for readers to choose."""
-    return {name: text for name, text in documented(config).items() if not text.startswith(INTERNAL)}
+    """Return the descriptions of the settings that are for readers to choose."""
+    return {name: text for name, text in descriptions(config).items() if not text.startswith(INTERNAL)}
 
 
 def cell(config: type, profiles: Mapping[str, object]) -> str:
     """The source of the parameters cell: None leaves a profile's own value, which the comment gives."""
-    told = parameters(config)
-    column = max(map(len, told)) + len(" = None  ")
+    help_texts = parameters(config)
+    column = max(map(len, help_texts)) + len(" = None  ")
     lines = ['profile = "quick"']
-    for name, text in told.items():
+    for name, text in help_texts.items():
         values = {profile: _plain(getattr(settings, name)) for profile, settings in profiles.items()}
         given = "; ".join(f"{profile}: {value}" for profile, value in values.items() if value)
         if len(set(values.values())) == 1:
@@ -108,15 +87,15 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
 
     Raises BadInput: a word without ``=``, or one name twice.
     """
-    found: dict[str, str] = {}
+    assigned: dict[str, str] = {}
     for word in words:
         name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name.isidentifier():
             raise BadInput(f"-p {word}: expected name=value, as in -p task=scan")
-        if name in found:
-            raise BadInput(f"-p {word}: {name!r} is given twice, as {found[name]!r} before")
-        found[name] = value
-    return found
+        if name in assigned:
+            raise BadInput(f"-p {word}: {name!r} is given twice, as {assigned[name]!r} before")
+        assigned[name] = value
+    return assigned
 
 
 def request_of(figure: str, profile: str, words: Iterable[str]) -> Request:
@@ -167,8 +146,8 @@ def check_parallel(source: str | Path, target: str | Path) -> None:
     lines = zip(*read_parallel(source, target), strict=True)
     pairs = sum(bool(a.strip() and b.strip()) for a, b in lines)
     if pairs < FEWEST_PAIRS:
-        found = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
-        raise BadInput(f"{found}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
+        too_few = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
+        raise BadInput(f"{too_few}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
 
 
 def own_text_sentences(request: Request) -> list[str]:

@@ -88,7 +88,7 @@ def paper_is_current(project: Project, experiment: str) -> bool:
 @cache
 def missing_measurements(project: Project) -> dict[str, str]:
     """Runs of the paper profile that lack a measurement, with a hash of all that is measured of them."""
-    from companion.runs.answer import unanswered
+    from companion.results.answer import unanswered
     from companion.runs.archive import Archive
 
     archive, loose = (project.root / path.relative_to(ROOT) for path in (ARCHIVE, MEASUREMENTS))

@@ -102,8 +102,8 @@ class Figure:
         return self._said(r"^part: +(.*\S)")
 
     def _said(self, line: str) -> str:
-        found = re.search(line, self.path.read_text(encoding="utf-8"), re.MULTILINE)
-        return found[1] if found else ""
+        match = re.search(line, self.path.read_text(encoding="utf-8"), re.MULTILINE)
+        return match[1] if match else ""
 
 
 def discover(project: Project) -> dict[str, Figure]:
@@ -111,17 +111,17 @@ def discover(project: Project) -> dict[str, Figure]:
 
     Raises BadInput: two figures end in the same name, and so would share an experiment's results.
     """
-    found: dict[str, Figure] = {}  # by experiment
+    by_experiment: dict[str, Figure] = {}
     for path in sorted(project.notebooks.rglob("*.md")):
         place = path.relative_to(project.notebooks).with_suffix("").as_posix()
         if place.startswith(".") or "/." in place:
             continue
         figure = Figure(place, path)
-        other = found.setdefault(figure.experiment, figure)
+        other = by_experiment.setdefault(figure.experiment, figure)
         if other is not figure:
             both = f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment"
             raise BadInput(f"{both}; rename one of the notebooks")
-    return {figure.id: figure for figure in found.values()}
+    return {figure.id: figure for figure in by_experiment.values()}
 
 
 def find(project: Project, name: str) -> Figure:
@@ -164,8 +164,8 @@ def minutes(folder: Path, experiment: str) -> float | None:
     """Minutes that a result took, training included; None when it has not run or does not say."""
     path = folder / f"{experiment}.provenance.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        computing, training = found["seconds"], found.get("training_seconds", 0.0)
+        provenance = json.loads(path.read_text(encoding="utf-8"))
+        computing, training = provenance["seconds"], provenance.get("training_seconds", 0.0)
         # A process that trained and computed has counted its trainings already.
         return (computing if computing >= training else computing + training) / 60
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -109,7 +109,7 @@ class Book:
         if profile and profile not in PROFILES:
             raise UnknownName("profile", profile, PROFILES)
         profiles = [profile] if profile else reversed(PROFILES)
-        paths = (Project(self.root).results(each) / f"{experiment}.json" for each in profiles)
+        paths = (Project(self.root).results(profile) / f"{experiment}.json" for profile in profiles)
         return next((self.load(path) for path in paths if path.is_file()), None)
 
     def claim(self, name: str) -> Claim:
@@ -131,19 +131,19 @@ def num(book: Book, text: str, page: str) -> Shown:
 
     Raises BadInput: text that is no ``experiment:key|way``, an unknown experiment, key or way.
     """
-    found = NUMBER.fullmatch(text.strip())
-    if found is None:
+    parts = NUMBER.fullmatch(text.strip())
+    if parts is None:
         expected = "experiment:key|way, such as temporal_share:spearman.input|.2f"
         raise BadInput(f"{{num}}`{text}`: expected {expected}")
-    experiment = found["experiment"] or page.rpartition("/")[2]
-    result = book.leading(experiment, found["profile"])
+    experiment = parts["experiment"] or page.rpartition("/")[2]
+    result = book.leading(experiment, parts["profile"])
     if result is None:
         return Shown(NOTHING, f"not computed here: attnlib run {experiment}")
     try:
-        content = value_at(result, key := found["key"].strip())
+        content = value_at(result, key := parts["key"].strip())
     except (CannotBeRun, NotRun) as error:
         return Shown(NOTHING, f"{experiment}: {key}: {error}")
-    ways = [way.strip() for way in found["ways"].split("|")] if found["ways"] else []
+    ways = [way.strip() for way in parts["ways"].split("|")] if parts["ways"] else []
     counted = f", n = {content['n']}" if isinstance(content, dict) and content.get("n") else ""
     return Shown(written(content, ways), f"{result.profile} profile{counted}; {experiment}: {key}")
 
@@ -180,9 +180,11 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
     if unknown := set(given) - {"kind"}:
         raise UnknownName("option of {claims}", unknown.pop(), ("kind",))
     kind, experiment = given.get("kind"), page.rpartition("/")[2]
-    own = (claim for claim in book.claims.values() if claim.experiment == experiment and not claim.number)
+    of_experiment = (
+        claim for claim in book.claims.values() if claim.experiment == experiment and not claim.number
+    )
     listed = [book.claim(name) for name in body.split()]
-    listed = listed or [claim for claim in own if kind in (None, claim.kind)]
+    listed = listed or [claim for claim in of_experiment if kind in (None, claim.kind)]
     if not listed:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")

@@ -36,7 +36,7 @@ from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
 from companion.book.project import Project, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
-from companion.claims.scorecard import scorecard_csv, scorecard_markdown
+from companion.book.scorecard import scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.paths import PROFILES, SENTINELS
 from companion.runs.command import errors_in_a_line
@@ -83,7 +83,10 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
     images = images_of(figure, number, cell)
     if not images:
         return [cell]
-    starts = [0, *(place for place, each in enumerate(cell.outputs) if any(each is i for i in images[1:]))]
+    starts = [
+        0,
+        *(place for place, output in enumerate(cell.outputs) if any(output is i for i in images[1:])),
+    ]
     pieces = []
     for image, start, end in zip(images, starts, [*starts[1:], None], strict=True):
         piece = deepcopy(cell)
@@ -156,9 +159,9 @@ def figure_page(
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
     if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
-        for cell, own in zip(made, written, strict=True):
-            cell.source = own.source
-    cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
+        for cell, original in zip(made, written, strict=True):
+            cell.source = original.source
+    cells = [part for n, cell in enumerate(notebook.cells, 1) for part in one_image_each(figure, n, cell)]
     last = _filled(figure, files=files, title=title, version=version("attnlib"))
     summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
     tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
@@ -256,9 +259,9 @@ def _figure(executed: Path, page: str, figure: str, name: str = "") -> str:
     named = [image for image in images if name in ("", image.metadata["name"])]
     if images and not named:
         check_known("figure", name, [image.metadata["name"] for image in images])
-    said = named and {key: " ".join(named[0].metadata[key].split()) for key in ("alt", "caption", "name")}
+    written = named and {key: " ".join(named[0].metadata[key].split()) for key in ("alt", "caption", "name")}
     shown = template(Path(__file__).with_name("lead_figure.md.jinja"))
-    return shown.render(figure=figure, said=said, up="../" * page.count("/"))
+    return shown.render(figure=figure, written=written, up="../" * page.count("/"))
 
 
 def _map(_: str) -> str:
@@ -338,9 +341,11 @@ def table_of_contents(root: Path) -> dict[str, Any]:
         placed.setdefault(part, []).append((order, page))
     for part in content.get("parts", []):
         chapters, part["chapters"] = part["chapters"], []
-        for each in chapters:
-            notebooks = sorted(placed.pop(str(each.get("notebooks")), []))
-            part["chapters"] += [{"file": page} for _, page in notebooks] if "notebooks" in each else [each]
+        for chapter in chapters:
+            notebooks = sorted(placed.pop(str(chapter.get("notebooks")), []))
+            part["chapters"] += (
+                [{"file": page} for _, page in notebooks] if "notebooks" in chapter else [chapter]
+            )
     for part, ((_, page), *_) in placed.items():
         raise BadInput(f"notebooks/{page}.md is in part {part!r}, which book/_toc.yml does not have")
     return content
@@ -358,7 +363,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
     judged = verify(root, load=results.load) if (root / "claims").is_dir() else []
-    files = (one for one in sorted(book.rglob("*")) if one.is_file() and book / "_theme" not in one.parents)
+    files = (
+        path for path in sorted(book.rglob("*")) if path.is_file() and book / "_theme" not in path.parents
+    )
     wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     here = here_lines(toc, root)
@@ -508,8 +515,8 @@ def build_site(root: Path) -> Path:
         shutil.rmtree(built, ignore_errors=True)
     nocolor()
     gc.set_threshold(500_000, 50, 50)  # doctrees are millions of objects that stay
-    said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
         code = build_sphinx(
             source, built / "html", noconfig=True, path_config=project.root / "_config.yml",
             confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
@@ -518,9 +525,9 @@ def build_site(root: Path) -> Path:
     if code != 0 or not project.site.is_file():
         # Sphinx warns about a page only when it reads it: without this, a second try would pass in silence.
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
-        lines = said.getvalue().splitlines()
-        told = [line for line in lines if re.search("WARNING|ERROR|CRITICAL", line)] or lines[-40:]
-        raise SiteError("\n".join([f"Sphinx failed ({code}); warnings count as errors:", *told]))
+        lines = output.getvalue().splitlines()
+        problems = [line for line in lines if re.search("WARNING|ERROR|CRITICAL", line)] or lines[-40:]
+        raise SiteError("\n".join([f"Sphinx failed ({code}); warnings count as errors:", *problems]))
     write_moved(project.root, project.site.parent)
     project.site.touch()  # Sphinx leaves a page that did not change, and Snakemake goes by its date
     return project.site

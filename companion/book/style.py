@@ -94,10 +94,10 @@ def with_fonts(svg: str) -> str:
     """The drawing with the letters that its text needs: a picture in a page sees none of the page's fonts."""
     texts = " ".join(re.findall(r"<text.*?</text>", svg, re.DOTALL))
     letters = "".join(sorted(set(html.unescape(re.sub("<[^>]*>", "", texts)))))
-    found = re.findall('style="(.*?)"', texts)
-    styles = (dict(part.split(": ") for part in each.split("; ")) for each in found)
+    declarations = re.findall('style="(.*?)"', texts)
+    styles = (dict(part.split(": ") for part in declaration.split("; ")) for declaration in declarations)
     wanted = ("font-family", "font-style", "font-weight")
-    faces = {tuple(each.get(name, "normal").split(",")[0].strip("'") for name in wanted) for each in styles}
+    faces = {tuple(style.get(name, "normal").split(",")[0].strip("'") for name in wanted) for style in styles}
     rules = "".join(
         f"@font-face {{font-family: '{family}'; font-style: {slant}; font-weight: {weight}; "
         f"src: url(data:font/ttf;base64,{_font(family, slant, weight, letters)})}}\n"

@@ -53,8 +53,8 @@ class Estimate:
     def as_json(self) -> dict[str, float | int | bool | None]:
         """The number with its interval; None for what is undefined, and for the end that a bound lacks."""
         ends = {"low": self.low, "high": None if self.at_least else self.high}
-        found = {"value": self.value if self.defined else None, **ends, "n": self.n}
-        return found | ({"at_least": True} if self.at_least else {})
+        content = {"value": self.value if self.defined else None, **ends, "n": self.n}
+        return content | ({"at_least": True} if self.at_least else {})
 
     def __str__(self) -> str:
         if not self.defined:
@@ -107,15 +107,15 @@ def content_at(values: Mapping, key: str, result: str = "the result") -> object:
             path.append(here[int(name)])
         else:
             break
-    here, found = path[-1], len(path) - 1
-    branches = [each for each in path if isinstance(each, Mapping)]
+    here, depth = path[-1], len(path) - 1
+    branches = [step for step in path if isinstance(step, Mapping)]
     for branch in branches:
         if isinstance(branch.get("cannot_be_run"), str):
             raise CannotBeRun(branch["cannot_be_run"])
-    if found < len(names):
+    if depth < len(names):
         near = get_close_matches(name, here, n=1) if isinstance(here, Mapping) else ()  # beside it: quick
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        under = f"under {'.'.join(names[:found])!r}" if found else "at the top"
+        under = f"under {'.'.join(names[:depth])!r}" if depth else "at the top"
         raise MissingKey(f"{result} has no key {key!r} (nothing named {name!r} {under}){hint}")
     for branch in branches:
         if "not_run" in branch:
@@ -155,9 +155,11 @@ def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estim
     is the widest one, low_a - high_b to high_a - low_b, which holds whatever the dependence and is cautious.
     """
     both, value = (first, second), first.value - second.value
-    n = min((own.n for own in both if own.n is not None), default=None)
-    exact = [own.n is None and not own.has_interval for own in both]
-    if all(exact) or not all(own.has_interval or known for own, known in zip(both, exact, strict=True)):
+    n = min((estimate.n for estimate in both if estimate.n is not None), default=None)
+    exact = [estimate.n is None and not estimate.has_interval for estimate in both]
+    if all(exact) or not all(
+        estimate.has_interval or known for estimate, known in zip(both, exact, strict=True)
+    ):
         return Estimate(value, n=n)
     (low, high), (lowest, highest) = first.ends, second.ends
     if not independent:

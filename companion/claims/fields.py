@@ -64,7 +64,7 @@ class Fields(BaseModel):
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            lines = (f"{where}: {_mistake(dict(each), content)}" for each in error.errors())
+            lines = (f"{where}: {_mistake(dict(mistake), content)}" for mistake in error.errors())
             raise BadInput("\n".join(lines)) from error
 
 
@@ -78,12 +78,12 @@ def _mistake(error: dict, content: object) -> str:
     if error["type"] == "missing":
         return f"missing {'.'.join(place)}"
     if "error" in about:
-        told = str(about["error"])
+        message = str(about["error"])
     elif options := re.findall("'([^']*)'", about.get("expected") or about.get("expected_tags") or ""):
         field = [part for part in place if not part.isdigit()][-1]
         kind, given = ("kind", about["tag"]) if "tag" in about else (field, error["input"])
-        told = str(UnknownName(kind, str(given), options))
+        message = str(UnknownName(kind, str(given), options))
     else:
         what = error["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
-        told = f"got {error['input']!r}, {what}"
-    return ": ".join(filter(None, [".".join(place), told]))
+        message = f"got {error['input']!r}, {what}"
+    return ": ".join(filter(None, [".".join(place), message]))

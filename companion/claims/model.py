@@ -219,11 +219,11 @@ class ClaimFields(Fields):
 
 def _by_name(kind: str, given: tuple, known: Mapping[str, Fields | tuple[Fields, ...]]) -> tuple:
     """What is given, with what the file has, one or several, in the place of its names."""
-    for each in given:
-        if isinstance(each, str) and each not in known:
-            raise UnknownName(kind, each, known)
-    named = (known[each] if isinstance(each, str) else each for each in given)
-    return tuple(chain.from_iterable(each if isinstance(each, tuple) else (each,) for each in named))
+    for item in given:
+        if isinstance(item, str) and item not in known:
+            raise UnknownName(kind, item, known)
+    named = (known[item] if isinstance(item, str) else item for item in given)
+    return tuple(chain.from_iterable(item if isinstance(item, tuple) else (item,) for item in named))
 
 
 class Claim(ClaimFields):
@@ -246,24 +246,24 @@ class Claim(ClaimFields):
         if self.judge is None:
             verdict = Verdict.CANNOT_BE_RUN if self.cannot_be_run else Verdict.NOT_RUN
             return Judgement(verdict, {}, self.not_run or self.cannot_be_run)
-        effects = [each.value for each in self.smallest_effect]
-        found = judge_values(
+        effects = [effect.value for effect in self.smallest_effect]
+        judgement = judge_values(
             self.judge, values, self.keys, not_trained,
             effects=effects * len(self.keys) if len(effects) == 1 else effects,
             presupposes=self.presupposes, others=others, one_is_enough=self.enough == "any",
         )  # fmt: skip
-        if not (self.by_construction and found.verdict.decided):
-            return found
-        holds = "holds" if found.verdict is Verdict.REPRODUCED else "fails"
+        if not (self.by_construction and judgement.verdict.decided):
+            return judgement
+        holds = "holds" if judgement.verdict is Verdict.REPRODUCED else "fails"
         reason = f"{holds} whatever is trained: {self.by_construction}"
-        return replace(found, verdict=Verdict.BY_CONSTRUCTION, reason=reason, parts={}, p=None)
+        return replace(judgement, verdict=Verdict.BY_CONSTRUCTION, reason=reason, parts={}, p=None)
 
     @property
     def judged_as(self) -> str:
         """What its numbers have to be, with its smallest effects."""
         effects = self.smallest_effect or (Effect.model_construct(value=0.0),)
-        told = [self.judge.beyond(each.value) if each.value else self.judge for each in effects]
-        return ", ".join(dict.fromkeys(each.describe() for each in told))
+        regions = [self.judge.beyond(effect.value) if effect.value else self.judge for effect in effects]
+        return ", ".join(dict.fromkeys(region.describe() for region in regions))
 
 
 @dataclass(frozen=True)
@@ -332,8 +332,8 @@ class NumberRule(Fields):
 
     def _check_names(self, tables: PublishedTables) -> None:
         """Refuse a table or quantity that is not printed there, a data set that no table of the paper has."""
-        quantities = dict.fromkeys(each.quantity for each in tables.entries if each.table in self.tables)
-        datasets = dict.fromkeys(each.dataset for each in tables.entries)
+        quantities = dict.fromkeys(entry.quantity for entry in tables.entries if entry.table in self.tables)
+        datasets = dict.fromkeys(entry.dataset for entry in tables.entries)
         for kind, known, given in (
             ("table", tables.names, self.tables),
             ("dataset", datasets, chain(self.datasets, *self.readings.values())),
@@ -499,9 +499,9 @@ def _read_paper(path: Path) -> Paper:
             rules = {kind: getattr(file, kind) for kind in ("unavailable", "by_construction", "not_run")}
             tables = read_tables(path.parent / file.csv, file.tables, rules)
         claims: list[Claim] = []
-        for each in (*file.claims, *file.numbers):
-            where = f"{path.name}: {each.id if isinstance(each, ClaimFields) else 'numbers'}"
-            claims += each.claims(file.paper, tables, file)
+        for fields in (*file.claims, *file.numbers):
+            where = f"{path.name}: {fields.id if isinstance(fields, ClaimFields) else 'numbers'}"
+            claims += fields.claims(file.paper, tables, file)
         where = f"{path.name}: central"
         known = {claim.id for claim in claims}
         for name in file.central:

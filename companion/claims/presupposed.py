@@ -49,7 +49,11 @@ def holds(name: str, *, paper: str = "aitken2021", **numbers: float) -> bool:
     """
     known = presuppositions(paper)
     check_known("presupposition", name, known)
-    by_number = {key.rpartition(".")[2]: each for each in known[name] for key in each.keys}
+    by_number = {
+        key.rpartition(".")[2]: presupposition
+        for presupposition in known[name]
+        for key in presupposition.keys
+    }
     for number in numbers:
         check_known(f"number of {name!r}", number, by_number)
     return all(by_number[number].holds(value) for number, value in numbers.items())

@@ -88,8 +88,8 @@ class Bounds(Fields):
 
     def describe(self) -> str:
         """Return the statement in short, such as ``above 0.5``."""
-        told = [f"{WORDS[name]} {limit:g}" for name, limit in self.limits.items()]
-        return " and ".join(told).replace("-", "−")
+        limits = [f"{WORDS[name]} {limit:g}" for name, limit in self.limits.items()]
+        return " and ".join(limits).replace("-", "−")
 
 
 RELATIONS = {"above": gt, "at_least": ge, "below": lt, "at_most": le}
@@ -225,16 +225,16 @@ class Presupposition(Bounds):
             return {}
         values = others(self.experiment) if self.experiment else values
         try:
-            keys = [each.format(*pieces) for each in self.keys]
+            keys = [pattern.format(*pieces) for pattern in self.keys]
         except IndexError as error:
             raise MissingKey(f"no {self.keys} of {key!r}, which has fewer pieces") from error
-        return {each: look_up(values, each) for each in keys}
+        return {key: look_up(values, key) for key in keys}
 
-    def failing(self, found: Mapping[str, Estimate]) -> dict[str, str]:
+    def failing(self, estimates: Mapping[str, Estimate]) -> dict[str, str]:
         """The numbers that are not as they should be."""
         return {
             key: figure(estimate.value) if estimate.defined else "undefined"
-            for key, estimate in found.items()
+            for key, estimate in estimates.items()
             if not (estimate.defined and self.holds(estimate.value))
         }
 
@@ -313,11 +313,12 @@ def verdict_if_one_is_enough(of_parts: OfParts) -> Verdict:
 
 def verdict_of_parts(of_parts: OfParts) -> Verdict:
     """The first of their verdicts; one part of several refutes at a level of 5 % for all (Bonferroni)."""
-    worst = min((own for own, _ in of_parts.values()), key=list(Verdict).index)
-    against = [p or 0.0 for own, p in of_parts.values() if own is Verdict.NOT_REPRODUCED]  # a count is sure
+    worst = min((verdict for verdict, _ in of_parts.values()), key=list(Verdict).index)
+    # A count has no p, since it is sure.
+    against = [p or 0.0 for verdict, p in of_parts.values() if verdict is Verdict.NOT_REPRODUCED]
     if worst is not Verdict.NOT_REPRODUCED or len(of_parts) == 1 or min(against) <= 0.05 / len(of_parts):
         return worst
-    unjudged = any(own is Verdict.CANNOT_BE_JUDGED for own, _ in of_parts.values())
+    unjudged = any(verdict is Verdict.CANNOT_BE_JUDGED for verdict, _ in of_parts.values())
     return Verdict.CANNOT_BE_JUDGED if unjudged else Verdict.UNDECIDED
 
 
@@ -387,7 +388,10 @@ def judge_values(
         "; ".join(_reasons(verdict, evidence, parts, presupposed, one_is_enough=one_is_enough)),
         parts={label: part for label, (part, _) in parts.items()},
         presupposed={
-            key: own for of_part in presupposed for found in of_part.values() for key, own in found.items()
+            key: estimate
+            for of_part in presupposed
+            for estimates in of_part.values()
+            for key, estimate in estimates.items()
         },
         p=p_of_parts(verdict, parts, one_is_enough=one_is_enough),
     )
@@ -400,23 +404,23 @@ def _presupposed(
     presupposes: Iterable[Presupposition], keys: Iterable[str], values: Mapping, others: Others
 ) -> Presupposed:
     """Return what is presupposed of the networks behind some keys."""
-    found: dict[Presupposition, dict[str, Estimate]] = {}
+    estimates: dict[Presupposition, dict[str, Estimate]] = {}
     for presupposition, key in product(presupposes, keys):
-        found.setdefault(presupposition, {}).update(presupposition.look_up(values, key, others))
-    return found
+        estimates.setdefault(presupposition, {}).update(presupposition.look_up(values, key, others))
+    return estimates
 
 
 def _all_presupposed(of_parts: Iterable[Presupposed]) -> dict[str, Estimate]:
-    found: dict[str, Estimate] = {}
+    together: dict[str, Estimate] = {}
     for of_part in of_parts:
         for estimates in of_part.values():
-            found |= estimates
-    return found
+            together |= estimates
+    return together
 
 
 def _part(region: Region, estimate: Estimate, presupposed: Presupposed) -> tuple[Verdict, float | None]:
     """Return the verdict on one number, and its p."""
-    failing = any(presupposition.failing(found) for presupposition, found in presupposed.items())
+    failing = any(presupposition.failing(estimates) for presupposition, estimates in presupposed.items())
     verdict = Verdict.CANNOT_BE_JUDGED if failing else weigh(region, estimate)
     return verdict, p_value(region, estimate)
 
@@ -431,8 +435,8 @@ def _reasons(
 ) -> Iterator[str]:
     """Say what there is to say of a verdict, beside its numbers."""
     failing: dict[Presupposition, dict[str, str]] = {}
-    for presupposition, found in chain.from_iterable(of_part.items() for of_part in presupposed):
-        if failed := presupposition.failing(found):
+    for presupposition, estimates in chain.from_iterable(of_part.items() for of_part in presupposed):
+        if failed := presupposition.failing(estimates):
             failing.setdefault(presupposition, {}).update(failed)
     for presupposition, failed in failing.items():
         yield presupposition.reason(failed)

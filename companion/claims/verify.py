@@ -15,11 +15,10 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, CorruptFile, check_known
 from attnlib.files import write_json_atomic
-from companion.book.project import Project
 from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import ABOUT, ORIGINS, Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, not_there
-from companion.paths import PROFILES
+from companion.paths import PROFILES, RESULTS
 from companion.results.committed import altered
 from companion.results.result import Result
 
@@ -76,14 +75,14 @@ class ClaimVerdict:
         return self.judgement.reason if self.judgement.miswired and not self.stale else ""
 
     def as_json(self) -> dict[str, object]:
-        evidence = {label: own.as_json() for label, own in self.judgement.evidence.items()}
+        evidence = {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()}
         return {
             "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
             "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
             "changed": self.changed, "stale": self.stale, "problem": self.problem,
             "reason": self.judgement.reason, "evidence": evidence, "p": self.judgement.p,
             "parts": self.judgement.parts,
-            "presupposed": {key: str(own) for key, own in self.judgement.presupposed.items()},
+            "presupposed": {key: str(estimate) for key, estimate in self.judgement.presupposed.items()},
         }  # fmt: skip
 
 
@@ -125,9 +124,8 @@ def verify(
     A verdict says so when its result is not there or cannot be read. ``load`` reads a result. Raises BadInput
     for a claims file or ``expected.json`` that cannot be used.
     """
-    project = Project(root)
-    loaded, expected = cache(partial(_loaded, project, load)), read_expected(project.root)
-    claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
+    loaded, expected = cache(partial(_loaded, root, load)), read_expected(root)
+    claims = [claim for claim in load_claims(root / "claims") if experiment in (None, claim.experiment)]
     return [
         replace(judge(claim, at, loaded), expected=expected.get((claim.id, at)))
         for claim in claims
@@ -136,15 +134,15 @@ def verify(
 
 
 def _loaded(
-    project: Project, load: Callable[[Path], Result], experiment: str | None, profile: str
+    root: Path, load: Callable[[Path], Result], experiment: str | None, profile: str
 ) -> Result | str | None:
-    path = project.results(profile) / f"{experiment}.json"
+    path = root / RESULTS[profile] / f"{experiment}.json"
     if not path.is_file():
         return None
     try:
         return load(path)
     except (AttnlibError, OSError, UnicodeDecodeError) as error:
-        return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
+        return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{root}/", "")
 
 
 def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) -> ClaimVerdict:
@@ -152,8 +150,8 @@ def judge(claim: Claim, profile: str, load: Callable[..., Result | str | None]) 
     result = load(claim.experiment, profile)
 
     def others(experiment: str) -> dict:
-        found = load(experiment, profile)
-        return found.values if isinstance(found, Result) else not_there(experiment)
+        result = load(experiment, profile)
+        return result.values if isinstance(result, Result) else not_there(experiment)
 
     def not_run(reason: str, **about: object) -> ClaimVerdict:
         return ClaimVerdict(claim, profile, Judgement(Verdict.NOT_RUN, {}, reason), **about)
@@ -183,10 +181,12 @@ def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
         return {}
     try:
         content = loads(path.read_text(encoding="utf-8")).items()
-        return {(claim, at): Verdict(told) for claim, verdicts in content for at, told in verdicts.items()}
+        return {
+            (claim, at): Verdict(verdict) for claim, verdicts in content for at, verdict in verdicts.items()
+        }
     except (AttributeError, ValueError) as error:
-        told = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
-        raise BadInput(told) from error
+        mistake = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
+        raise BadInput(mistake) from error
 
 
 def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
@@ -222,12 +222,12 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
         elif row.profile == "paper" and row.lost:
-            told = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
-            lines.append(f"{told}: {row.judgement.reason}")
+            lost = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
+            lines.append(f"{lost}: {row.judgement.reason}")
     lines += filter(None, map(_not_as_computed, results.values()))
     lines += filter(None, map(_of_uncommitted_code, results.values()))
     if results:
-        lines += altered(Project(root).results("paper"))
+        lines += altered(root / RESULTS["paper"])
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if (claim, at) not in known:
@@ -256,9 +256,9 @@ def _of_uncommitted_code(result: Result) -> str:
 def not_in_the_archive() -> Iterator[str]:
     """A line for each committed result that the archive does not give; takes two minutes."""
     from companion.paths import ARCHIVE, PAPER
+    from companion.results.answer import all_measurements
     from companion.results.committed import committed
     from companion.results.recompute import RECOMPUTED, recomputed
-    from companion.runs.answer import all_measurements
     from companion.runs.archive import Archive
 
     archive = Archive(ARCHIVE)
@@ -314,10 +314,10 @@ def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     from scipy.stats import false_discovery_control  # which takes a second to import
 
     known = _family(rows)
-    ps = [each.p for each in known]
+    ps = [judgement.p for judgement in known]
     adjusted = zip(ps, false_discovery_control(ps), strict=True)
     limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
-    ours = [each.p for each in known if each.verdict.decided]
+    ours = [judgement.p for judgement in known if judgement.verdict.decided]
     return Chance(len(ours), LEVEL * len(ours), sum(p <= limit for p in ours), limit)
 
 
@@ -327,11 +327,11 @@ def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
     for row in rows:
         if row.claim.experiment:
             by_place[row.claim.experiment, row.profile].append(row)
-    told = {}
+    in_words = {}
     for place, of_place in by_place.items():
         stale = " (stale)" if any(row.stale for row in of_place) else ""
-        told[place] = _in_words(Counter(row.verdict for row in of_place)) + stale
-    return told
+        in_words[place] = _in_words(Counter(row.verdict for row in of_place)) + stale
+    return in_words
 
 
 def verify_command(
@@ -349,8 +349,8 @@ def verify_command(
     changed, wrong = sum(row.changed for row in rows), problems(root, rows)
     wrong += not_in_the_archive() if recompute else ()
     if json:
-        told = {"changed": changed, "problems": wrong, "accepted": migrated}
-        print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
+        outcome = {"changed": changed, "problems": wrong, "accepted": migrated}
+        print(dumps(outcome | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
     else:
         print("\n".join(_report(rows, wrong, everything)))
         if accept:
@@ -424,10 +424,10 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
     for (paper, origin), counts in by_origin(rows).items():
         yield f"statements about networks, {paper}, {origin}: {_in_words(counts)}"
     yield from _gaps(rows)
-    if (found := chance(rows)).verdicts:
+    if (chances := chance(rows)).verdicts:
         yield (
-            f"{found.verdicts} verdicts at paper are decided by intervals: up to {found.wrong:.0f} are "
-            f"expected to be wrong; {found.surviving} survive a false discovery rate of 5 %"
+            f"{chances.verdicts} verdicts at paper are decided by intervals: up to {chances.wrong:.0f} are "
+            f"expected to be wrong; {chances.surviving} survive a false discovery rate of 5 %"
         )
     judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
     yield f"{judged} verdicts: {judged - changed} as expected, {changed} changed"
@@ -468,11 +468,11 @@ def _named(experiments: set[str]) -> str:
 def _change(row: ClaimVerdict) -> str:
     numbers = "; ".join(f"{label} {estimate}" for label, estimate in row.judgement.evidence.items())
     if row.unexpected:
-        told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
+        change = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
     else:
-        told = f"{row.expected} → {row.verdict} ({numbers})"
+        change = f"{row.expected} → {row.verdict} ({numbers})"
         if row.judgement.reason:
-            told += f", because {row.judgement.reason}"
+            change += f", because {row.judgement.reason}"
     if row.stale:  # then accepting keeps what was expected
-        told += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
-    return f"{row.claim.id} at {row.profile}: {told}"
+        change += f"; stale: run it again first, `attnlib run {row.claim.experiment} --profile {row.profile}`"
+    return f"{row.claim.id} at {row.profile}: {change}"

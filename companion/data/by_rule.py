@@ -29,7 +29,7 @@ def task(
     def decorated(make: Callable[..., Task]) -> Callable[..., Task]:
         make.__name__ = make.__qualname__ = name or make.__name__
         make.__doc__ = about or make.__doc__
-        defaults = {option: each.default for option, each in signature(make).parameters.items()}
+        defaults = {option: parameter.default for option, parameter in signature(make).parameters.items()}
 
         @wraps(make)
         def checked(**options) -> Task:
@@ -66,11 +66,11 @@ def drawn_apart(
 
     def drawn(stream: int, n: int, forbidden: frozenset[Sample]) -> list[Sample]:
         draw = np.random.default_rng([stream, seed])
-        found: list[Sample] = []
-        while len(found) < n:
+        samples: list[Sample] = []
+        while len(samples) < n:
             if (sample := draw_one(draw)) not in forbidden:
-                found.append(sample)
-        return found
+                samples.append(sample)
+        return samples
 
     held_out = drawn(streams[0], n_held_out, frozenset())
     return drawn(streams[1], n_train, frozenset(held_out)), held_out

@@ -279,7 +279,7 @@ def prepare(
     corpora = []
     for part, texts in parts.items():
         corpora.append(
-            LabelledTexts.of([id_of_entry[words] for words, _ in texts], [one for _, one in texts])
+            LabelledTexts.of([id_of_entry[words] for words, _ in texts], [label for _, label in texts])
         )
         masked = sum(int((words == _MASKED).sum()) for words, _ in texts)
         unknown = int((corpora[-1].ids == UNK).sum()) - masked

@@ -81,8 +81,8 @@ def _lines(
     """Text and label of each line that is not blank; the label stands before the separator."""
     for number, line in enumerate(read_text(path, errors=errors).split("\n"), 1):
         if line.strip():
-            label, found, text = line.removesuffix("\r").partition(separator)
-            if not found or label not in labels:
+            label, separated, text = line.removesuffix("\r").partition(separator)
+            if not separated or label not in labels:
                 raise CorruptFile(f"{path}, line {number}: expected {expected}; got {line[:40]!r}")
             yield text, label
 
@@ -171,10 +171,10 @@ def _known_polarity(paths: dict[str, Path], tally: Tally) -> tuple[Texts, Texts]
 def _polar_text(draw: np.random.Generator, frequencies: np.ndarray) -> RawText:
     label = int(draw.integers(2))
     length = draw.integers(SHORTEST, LONGEST + 1)
-    own, other = ("plus", "minus") if label else ("minus", "plus")
+    pole, opposite = ("plus", "minus") if label else ("minus", "plus")
     words = [f"neutral{word}" for word in draw.choice(N_NEUTRAL, size=length, p=frequencies)]
-    words += [f"{own}{word}" for word in draw.integers(N_POLAR, size=draw.integers(2, 4))]
-    words += [f"{other}{word}" for word in draw.integers(N_POLAR, size=int(draw.random() < CONTRARY))]
+    words += [f"{pole}{word}" for word in draw.integers(N_POLAR, size=draw.integers(2, 4))]
+    words += [f"{opposite}{word}" for word in draw.integers(N_POLAR, size=int(draw.random() < CONTRARY))]
     return " ".join(draw.permutation(words)), label
 
 

@@ -228,10 +228,10 @@ def europarl_de_en(
     for german, english, line in zip(*texts, strict=True):
         if german.strip() and english.strip():
             source, target = german.split(), english.split()
-            found = (map(int, link.split("-")) for link in line.split())
+            positions = (map(int, link.split("-")) for link in line.split())
             aligned.append((source, target))
             # One of the file's 1,233 links points beyond the end of its sentence (the 63rd): nothing to keep.
-            links.append(frozenset((s, t) for s, t in found if s < len(source) and t < len(target)))
+            links.append(frozenset((s, t) for s, t in positions if s < len(source) and t < len(target)))
     parts = [*train, *aligned], [*aligned, *rest]
     return _task("europarl_de_en", *parts, options, _europarl_reads(), tuple(links))
 
@@ -364,7 +364,7 @@ def _task_of(
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
     """Links of a line as (source position, target position)."""
-    found = []
+    links = []
     for text in line.split():
         link = re.fullmatch(r"(\d+)-(\d+)", text, re.ASCII)
         i, j = map(int, link.groups()) if link else (source, target)
@@ -373,8 +373,8 @@ def _links(line: str, source: int, target: int, place: str) -> Links:
                 f"{place}: {text!r} is no link of {source} and {target} words; write source-target positions "
                 "from 0, such as 0-2 (words are split at spaces)"
             )
-        found.append((i, j))
-    return frozenset(found)
+        links.append((i, j))
+    return frozenset(links)
 
 
 TASKS = {
@@ -450,23 +450,23 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
 
     Raises UnknownName where there is no such set; other errors as for :func:`parallel`.
     """
-    one = _set(name)
+    corpus = _set(name)
     if name == KNOWN_LEXICON:
         return ParallelText(*known_lexicon(), (), kind="word")
-    return read_parallel_files(source, target) if name == OWN else _read(one)
+    return read_parallel_files(source, target) if name == OWN else _read(corpus)
 
 
-def _read(one: _Set) -> ParallelText:
+def _read(corpus: _Set) -> ParallelText:
     tally = Tally()
-    if not one.validation:
-        pairs = _pairs(one, one.train, "pool", str, tally)
+    if not corpus.validation:
+        pairs = _pairs(corpus, corpus.train, "pool", str, tally)
         kept = [pair for pair in pairs if not any(map(purely_numerical, pair))]
         tally.add("pool", "pairs", "purely numerical", len(pairs) - len(kept))
         return ParallelText(*split_90_10(kept), tally.dropped())
-    pairs = _pairs(one, one.train, "train", undo_bpe if one.subwords else str, tally)
-    unescape = html.unescape if one.subwords else str
-    validation = _pairs(one, (one.validation,), "validation", unescape, tally)
-    if one.subwords:
+    pairs = _pairs(corpus, corpus.train, "train", undo_bpe if corpus.subwords else str, tally)
+    unescape = html.unescape if corpus.subwords else str
+    validation = _pairs(corpus, (corpus.validation,), "validation", unescape, tally)
+    if corpus.subwords:
         distinct, known = dict.fromkeys(pairs), set(validation)
         tally.add("train", "pairs", "already there", len(pairs) - len(distinct))
         pairs = tuple(pair for pair in distinct if pair not in known)
@@ -475,14 +475,14 @@ def _read(one: _Set) -> ParallelText:
 
 
 def _pairs(
-    one: _Set, files: tuple[tuple[str, ...], ...], part: str, clean: Callable[[str], str], tally: Tally
+    corpus: _Set, files: tuple[tuple[str, ...], ...], part: str, clean: Callable[[str], str], tally: Tally
 ) -> tuple[Pair, ...]:
     rows: list[tuple[str, ...]] = []
     for names in files:
         if len(names) == 2:
-            rows += zip(*_parallel(one.dataset, *names), strict=True)
+            rows += zip(*_parallel(corpus.dataset, *names), strict=True)
         else:
-            rows += (tuple(line.split("\t")) for line in read_lines(locate(one.dataset, *names)))
+            rows += (tuple(line.split("\t")) for line in read_lines(locate(corpus.dataset, *names)))
     pairs = [tuple(map(clean, row)) for row in rows if len(row) == 2]
     tally.add(part, "lines", "not two columns", len(rows) - len(pairs))
     return _without_empty(pairs, part, tally)
@@ -558,8 +558,8 @@ def translation_checksums(
 
 def available(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; synthetic sets have none, nor own texts."""
-    one = _set(name)
-    return one.dataset is None or one.dataset.available(one.files)
+    corpus = _set(name)
+    return corpus.dataset is None or corpus.dataset.available(corpus.files)
 
 
 def _set(name: str) -> _Set:

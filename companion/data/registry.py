@@ -1,4 +1,4 @@
-"""Tasks by name: what every module of this package, or among the figures that need it, lists in ``TASKS``.
+"""Tasks by name: the tables ``TASKS`` of `companion.data.parallel` and of modules in folders ``tasks``.
 
 There is no list to edit. ``TASKS`` is a dict from names to functions with keyword options that all have
 defaults; each returns a :class:`~companion.data.task.Task`.
@@ -11,10 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, get_type_hints
 
 from attnlib.errors import BadInput, check_known
-from companion.paths import TABLE_OF_TASKS, modules_with
+from companion.paths import TASKS, modules_in
 
 if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
     from companion.data.task import Task
+
+    "companion.data.parallel"  # imported late: cells that only draw import this module, and do without it
 
 
 def names() -> tuple[str, ...]:
@@ -65,9 +67,12 @@ def checksums(name: str, options: Mapping[str, object]) -> dict[str, str | None]
 
 @cache
 def _builders() -> dict[str, Callable[..., "Task"]]:
-    places = "companion/data/*.py", "notebooks/**/*.py"
-    modules = [module for place in places for module in modules_with(TABLE_OF_TASKS, place).values()]
-    return {name: make for module in modules for name, make in import_module(module).TASKS.items()}
+    from companion.data import parallel  # not above: cells that only draw do without it
+
+    builders: dict[str, Callable[..., Task]] = dict(parallel.TASKS)
+    for module in modules_in(TASKS).values():
+        builders |= import_module(module).TASKS
+    return builders
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -127,8 +127,8 @@ def mirror_folder() -> Path | None:
 
 def cache_folder() -> Path:
     """The folder that downloads go to; it need not exist yet."""
-    if own := os.environ.get("ATTNLIB_CACHE"):
-        return Path(own).expanduser().absolute()
+    if folder := os.environ.get("ATTNLIB_CACHE"):
+        return Path(folder).expanduser().absolute()
     # The XDG specification says to ignore a relative path here.
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(xdg) if Path(xdg).is_absolute() else Path.home() / ".cache") / "attnlib"
@@ -232,14 +232,14 @@ def _fault(file: File, path: Path, name: str) -> str:
     """What is wrong with the content of ``path``, a copy of the file called ``name``; empty if nothing."""
     stat, packed = path.stat(), file.packed_as(name)
     try:
-        found = _sha256(path, packed, stat.st_size, stat.st_mtime_ns)
+        checksum = _sha256(path, packed, stat.st_size, stat.st_mtime_ns)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         return f"{path} is no complete gzip file ({error}); delete it and get it again"
-    if found == file.sha256:
+    if checksum == file.sha256:
         return ""
     return (
         f"{path} is not the file it should be: expected sha256 {file.sha256} of its "
-        f"{'decompressed ' if packed else ''}content, found {found}; delete it and get it again"
+        f"{'decompressed ' if packed else ''}content, found {checksum}; delete it and get it again"
     )
 
 

@@ -1,7 +1,7 @@
 """Compute the result of an experiment, training what it lacks: ``python -m companion.results FIGURE``.
 
 It runs where the book is built. On a machine with numpy, torch, safetensors and jaxtyping alone,
-``python -m companion.runs.answer FIGURE`` trains and measures; the answers are computed with here.
+``python -m companion.results.answer FIGURE`` trains and measures; the answers are computed with here.
 """
 
 import sys
@@ -11,15 +11,15 @@ try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
 
     from companion.paths import ARCHIVE, MEASUREMENTS, PAPER, ROOT
+    from companion.results.answer import add_machine, report_progress
     from companion.results.request import Request
     from companion.results.run import run
-    from companion.runs.answer import add_machine, report_progress
     from companion.runs.archive import Archive
     from companion.runs.command import errors_in_a_line, parser_of
 except ModuleNotFoundError as error:
     sys.exit(
         f"error: {error.name} is not installed, and a result is computed where the book is built; here "
-        "`python -m companion.runs.answer FIGURE` trains its models and measures them"
+        "`python -m companion.results.answer FIGURE` trains its models and measures them"
     )
 
 
@@ -29,10 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("companion.results", __doc__)
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     add_machine(parser)
-    told = "use what is answered; the result says what is missing"
-    parser.add_argument("--no-training", action="store_true", help=told)
-    told = "compute a result of the paper profile where the book has it, with its archive"
-    parser.add_argument("--committed", action="store_true", help=told)
+    text = "use what is answered; the result says what is missing"
+    parser.add_argument("--no-training", action="store_true", help=text)
+    text = "compute a result of the paper profile where the book has it, with its archive"
+    parser.add_argument("--committed", action="store_true", help=text)
     request, options = Request.parsed(parser, arguments)
     if options.committed:
         options.out, options.models = PAPER, ROOT / "build" / "models"

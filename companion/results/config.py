@@ -5,25 +5,25 @@
     class Config(BaseConfig):
         \"""Settings; a network is a task × seed.\"""
 
-        task: tuple[Task, ...] = ("scan",)  #: of the suite, by name
-        kind: Annotated[str, OneOf(KINDS)] = "recurrent"  #: ``recurrent``, ``transformer``
-        seeds: Positive = 3  #: networks of each kind
+        task: tuple[Task, ...] = setting(("scan",), "tasks of the suite, by name")
+        kind: Annotated[str, OneOf(KINDS)] = setting("recurrent", "recurrent, transformer")
+        seeds: Positive = setting(3, "networks of each kind")
 
         def check(self) -> None:  # what no field says alone
             if self.seeds < len(self.task):
                 raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
 
 Text of the command line is split at commas for a field of several values, and the refusal of a name, of
-`OneOf` or a ``Literal``, tells the nearest. The comment ``#:`` beside or above a field is its help. A class
-derived from another ``Config`` calls ``super().check()``. A limit of one field is a type, never an ``if``:
-``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a bare node, which has no pydantic,
-nothing is checked: it trains for the profiles as they are written.
+`OneOf` or a ``Literal``, tells the nearest. A class derived from another ``Config`` calls
+``super().check()``, and where it changes the default of a field alone, the description stays. A limit of one
+field is a type, never an ``if``: ``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a
+bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
 """
 
 import json
 import os
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import NoneType
@@ -43,7 +43,37 @@ LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "under"}
 WITH_ATTENTION = tuple(name for name in get_args(Architecture) if name != "VED")
 
 
-@dataclass_transform(frozen_default=True)
+def setting(default: Any, description: str) -> Any:
+    """Return a field of a ``Config``.
+
+    Args:
+        default: the value where neither a profile nor a reader gives another.
+        description: what the setting is, for the list of parameters on the command line and for the
+            notebook, which has its first sentence.
+    """
+    return field(default=default, metadata={"description": description})
+
+
+def descriptions(config: type) -> dict[str, str]:
+    """Return the description of each setting of a ``Config``, by name; a class inherits those of its bases.
+
+    Raises BadInput: a setting has none.
+    """
+    known: dict[str, str] = {}
+    for base in reversed(config.__mro__):
+        if is_dataclass(base):
+            described = [item for item in fields(base) if item.metadata]
+            known |= {item.name: item.metadata["description"] for item in described}
+    names = [item.name for item in fields(config)]
+    if missing := [name for name in names if name not in known]:
+        raise BadInput(
+            f"{config.__module__}.{config.__name__}: no description of {', '.join(missing)}; "
+            "write it as setting(default, description)"
+        )
+    return {name: known[name] for name in names}
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(setting,))
 class BaseConfig:
     """Settings of an experiment: a frozen dataclass whose fields pydantic checks and converts.
 
@@ -69,7 +99,7 @@ class BaseConfig:
 def _adapters(config: type) -> dict[str, tuple[Any, Any]]:
     """The type of every setting, and what converts a value to it."""
     hints = get_type_hints(config, include_extras=True) if TypeAdapter else {}
-    names = [field.name for field in fields(config)] if hints else ()
+    names = [item.name for item in fields(config)] if hints else ()
     return {name: (hints[name], TypeAdapter(hints[name])) for name in names}
 
 
@@ -98,16 +128,18 @@ def _converted(name: str, value: object, hint: Any, adapter: "TypeAdapter") -> o
 
 def _check_filled(config: Any) -> None:
     """Raises BadInput for numbers of which none is given; of names, there may be none."""
-    for field in fields(config):
-        several = field.default if isinstance(field.default, tuple) else ()
-        if getattr(config, field.name) == () and isinstance(next(iter(several), None), int | float):
-            raise BadInput(f"parameter {field.name!r} is empty; give one, as in {several[0]}")
+    for item in fields(config):
+        several = item.default if isinstance(item.default, tuple) else ()
+        if getattr(config, item.name) == () and isinstance(next(iter(several), None), int | float):
+            raise BadInput(f"parameter {item.name!r} is empty; give one, as in {several[0]}")
 
 
 def _check_range(name: str, value: object) -> None:
     """Raises BadInput for a number that would never end, never learn, or not fit in memory."""
     several = value if isinstance(value, tuple) else (value,)
-    for number in (each for each in several if isinstance(each, int | float)):
+    for number in several:
+        if not isinstance(number, int | float):
+            continue
         most = 1e9 if isinstance(number, int) else 1e6
         if name.endswith(("seeds", "controls")):
             most = 1000
@@ -119,8 +151,8 @@ def _check_range(name: str, value: object) -> None:
         least = 16 * 6 * number**2
         have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if name.endswith("width") and least > have:
-            told = f"would take at least {least / 1e9:,.0f} GB of memory; this machine has {have / 1e9:,.0f}"
-            raise BadInput(f"{name} is {number}, and its networks {told}")
+            lack = f"would take at least {least / 1e9:,.0f} GB of memory; this machine has {have / 1e9:,.0f}"
+            raise BadInput(f"{name} is {number}, and its networks {lack}")
 
 
 def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:
@@ -132,8 +164,8 @@ def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:
         return UnknownName(name, str(given), map(str, get_args(kind)))
     limits = [f"{words} {about[limit]}" for limit, words in LIMITS.items() if limit in about]
     if limits or error["type"] == "finite_number":
-        each = "each" if error["loc"] else "it"
-        return BadInput(f"{name} is {given}; {each} must be {limits[0] if limits else 'finite'}")
+        subject = "each" if error["loc"] else "it"
+        return BadInput(f"{name} is {given}; {subject} must be {limits[0] if limits else 'finite'}")
     return None
 
 
@@ -185,15 +217,15 @@ def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
     if tokenizer not in (None, "spaces") and given["links"]:
         raise BadInput(f"links count words split at spaces; leave out tokenizer={tokenizer}")
     task_name = "aligned" if given["links"] else "parallel"
-    for field, usual in profiles.items():
-        named = getattr(config, field)
+    for name, usual in profiles.items():
+        named = getattr(config, name)
         if given["source"] is None:
-            if own := {"parallel", "aligned"} & set(named):
-                raise BadInput(f"task {min(own)!r} needs two files: source=my.en and target=my.fr")
+            if reserved := {"parallel", "aligned"} & set(named):
+                raise BadInput(f"task {min(reserved)!r} needs two files: source=my.en and target=my.fr")
         elif named not in (*usual, (task_name,), ()):
-            raise BadInput(f"parameters source and target are a task of their own; leave out {field}={named}")
+            raise BadInput(f"parameters source and target are a task of their own; leave out {name}={named}")
         else:
-            object.__setattr__(config, field, (task_name,))
+            object.__setattr__(config, name, (task_name,))
 
 
 def check_width(config: Any) -> None:
@@ -218,7 +250,7 @@ def changes_of(config: Any) -> dict[str, object]:
 
 def override(config: Any, values: dict[str, object]) -> Any:
     """The configuration with some settings replaced. Raises UnknownName: no such setting."""
-    known = [field.name for field in fields(config)]
+    known = [item.name for item in fields(config)]
     for name in values:
         check_known("parameter", name, known)
     return replace(config, **values)
@@ -232,6 +264,5 @@ def plain(config: Any) -> dict:
 def path_fields(config: Any) -> tuple[str, ...]:
     """Names of the settings that are file paths, relative ones being relative to the caller's folder."""
     hints = get_type_hints(type(config))
-    return tuple(
-        field.name for field in fields(config) if Path in (hints[field.name], *get_args(hints[field.name]))
-    )
+    names = (item.name for item in fields(config))
+    return tuple(name for name in names if Path in (hints[name], *get_args(hints[name])))

@@ -109,10 +109,10 @@ class Table:
             column = self.columns[field["name"]]
             ends = {"minimum": column.low, "maximum": column.high}
             constraints = {name: end for name, end in ends.items() if math.isfinite(end)}
-            told = {"description": column.meaning, "constraints": constraints}
-            told |= {"unit": column.unit, "source": column.source, "categories": _labels(column)}
+            properties = {"description": column.meaning, "constraints": constraints}
+            properties |= {"unit": column.unit, "source": column.source, "categories": _labels(column)}
             fields.append(
-                {"name": field["name"], "type": field["type"]} | {k: v for k, v in told.items() if v}
+                {"name": field["name"], "type": field["type"]} | {k: v for k, v in properties.items() if v}
             )
         return {"row": self.row, "schema": {"fields": fields}}
 
@@ -181,12 +181,12 @@ def frame(
 
 def _answers_by_spec(measurements: Sequence[Measurement], store: "Store") -> dict[Spec, list[dict]]:
     """Return what is measured of each network, without networks that lack an answer."""
-    found: dict[Spec, list[dict]] = {}
+    answers_of: dict[Spec, list[dict]] = {}
     for measurement in measurements:
         for _, answered in answers([measurement], store):
-            found.setdefault(measurement.spec, []).append(answered)
+            answers_of.setdefault(measurement.spec, []).append(answered)
     asked = Counter(measurement.spec for measurement in measurements)
-    return {spec: answered for spec, answered in found.items() if len(answered) == asked[spec]}
+    return {spec: answered for spec, answered in answers_of.items() if len(answered) == asked[spec]}
 
 
 def nested(flat: Mapping[tuple, object]) -> dict:
@@ -220,13 +220,13 @@ def keyed(table: Table, key: str, numbers: Iterable[str] = ()) -> dict[str, obje
         >>> keyed(table, "by_task.{task}.{column}", ["cells"])
         {'by_task.scan.cells': 3}
     """
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for row in table.records():
         if not numbers:
-            found[key.format(**row)] = {name: row[name] for name in INTERVAL}
+            values[key.format(**row)] = {name: row[name] for name in INTERVAL}
         for column in numbers:
-            found[key.format(**row, column=column)] = row[column]
-    return found
+            values[key.format(**row, column=column)] = row[column]
+    return values
 
 
 def view(*parts: Mapping[str, object]) -> dict:

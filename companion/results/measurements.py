@@ -24,7 +24,11 @@ def measurements_of(
 
 def specs_of(measurements: Iterable[Measurement]) -> tuple[Spec, ...]:
     """The models asked, each once, in order."""
-    return tuple(dict.fromkeys(spec for one in measurements for spec in (one.spec, *one.other_specs)))
+    return tuple(
+        dict.fromkeys(
+            spec for measurement in measurements for spec in (measurement.spec, *measurement.other_specs)
+        )
+    )
 
 
 def columns_of(spec: Spec) -> dict[str, object]:
@@ -37,10 +41,10 @@ def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[d
     time then seldom wait for each other.
     """
     listed = list(measurements)
-    found: dict[int, tuple[dict, dict]] = {}
+    by_place: dict[int, tuple[dict, dict]] = {}
     for place in sample(range(len(listed)), len(listed)):
         try:
-            found[place] = (columns_of(listed[place].spec), listed[place].answer(store))
+            by_place[place] = (columns_of(listed[place].spec), listed[place].answer(store))
         except NotMeasured:
             continue
-    return [found[place] for place in sorted(found)]
+    return [by_place[place] for place in sorted(by_place)]

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from attnlib.errors import AttnlibError, BadInput, check_known
-from companion.paths import PROFILES, ROOT, modules_with
+from companion.paths import PROFILES, ROOT, module_of
 
 
 @cache
@@ -25,8 +25,8 @@ def names() -> tuple[str, ...]:
 @cache
 def _modules() -> dict[str, tuple[Path, str]]:
     """The file and the module of each experiment, by name."""
-    found = modules_with(r"def compute\(config", "notebooks/*/*/experiment.py")
-    return {path.parent.name: (path, module) for path, module in found.items()}
+    paths = sorted(ROOT.glob("notebooks/*/*/experiment.py"))
+    return {path.parent.name: (path, module_of(path)) for path in paths}
 
 
 def path_of(name: str) -> Path:

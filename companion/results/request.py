@@ -13,8 +13,9 @@ from attnlib.errors import BadInput, check_known
 from attnlib.files import write_json_atomic
 from companion.paths import RESULTS
 from companion.results import registry
-from companion.results.config import override
-from companion.runs.identity import digest
+from companion.results.config import override, plain
+from companion.runs.identity import digest, run_id
+from companion.runs.measure import versions
 
 MOST_LETTERS = 40  # of the parameters in the name of a folder
 
@@ -57,6 +58,18 @@ class Request:
         """The same with the parameters in their places. Raises BadInput: one that cannot be used."""
         return override(self.standard, dict(self.parameters))
 
+    def needed(self) -> dict[str, object]:
+        """Return what a result rests on: its settings, ids of its runs, and versions of its measurements.
+
+        Errors as :func:`companion.runs.identity.run_id`, and BadInput for settings that cannot be used.
+        """
+        module = registry.load(self.experiment)
+        return {
+            "config": plain(self.config),
+            "models": [run_id(spec) for spec in module.models(self.config)],
+            "measured": versions(module.measurements(self.config)),
+        }
+
     @property
     def name(self) -> str:
         """Of its folder below ``build/runs``, with the parameters that fit; equal requests are one run.
@@ -83,8 +96,8 @@ class Request:
     @classmethod
     def parsed(cls, parser: ArgumentParser, arguments: list[str] | None) -> tuple["Request", Namespace]:
         """What the command line of a job asks for, and the options that the parser has besides."""
-        told = f"one of: {', '.join(registry.names())}"
-        parser.add_argument("figure", metavar="FIGURE", nargs="?", help=told)
+        names = f"one of: {', '.join(registry.names())}"
+        parser.add_argument("figure", metavar="FIGURE", nargs="?", help=names)
         parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
         parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
         given = parser.parse_args(arguments)

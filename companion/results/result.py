@@ -9,6 +9,7 @@ import pandas as pd
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from attnlib.files import write_json_atomic, write_text_atomic
+from companion.results.request import Request
 from companion.rounding import rounded
 from companion.runs.identity import digest
 
@@ -47,20 +48,12 @@ class Result:
     @cached_property
     def current(self) -> bool:
         """Whether these settings ask for the same runs and versions of measurements today."""
-        from companion.results.request import Request
-        from companion.results.run import needed
-
         try:
-            today = needed(Request(self.experiment, self.profile, self.config))
-        except (
-            BadInput,
-            DataUnavailable,
-            ModuleNotFoundError,
-        ):  # removed or renamed since, or an own file is gone
-            return False
-        return self.provenance.get("measured") == today["measured"] and set(self.models) <= set(
-            today["models"]
-        )
+            today = Request(self.experiment, self.profile, self.config).needed()
+        except (BadInput, DataUnavailable, ModuleNotFoundError):
+            return False  # it was removed or renamed since, or a reader's own file is gone
+        same_versions = self.provenance.get("measured") == today["measured"]
+        return same_versions and set(self.models) <= set(today["models"])
 
     @cached_property
     def digest(self) -> str:
@@ -111,7 +104,7 @@ class Result:
         origin = path.with_name(f"{path.stem}.provenance.json")
         dictionary = path.with_name(f"{path.stem}.{DICTIONARY}")
         try:
-            content, provenance = (json.loads(each.read_text(encoding="utf-8")) for each in (path, origin))
+            content, provenance = (json.loads(file.read_text(encoding="utf-8")) for file in (path, origin))
             tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
             objects = {name: content[name] for name in ("config", "values", "data")} | {
                 "provenance": provenance
@@ -131,7 +124,7 @@ class Result:
 def _schemas(dictionary: Path) -> dict[str, dict]:
     """Read back the schemas that a data package was made of."""
     resources = json.loads(dictionary.read_text(encoding="utf-8"))["resources"]
-    return {each["name"]: {part: each[part] for part in ("row", "schema")} for each in resources}
+    return {resource["name"]: {part: resource[part] for part in ("row", "schema")} for resource in resources}
 
 
 def _as_rows(records: list[dict]) -> list[list]:
@@ -188,4 +181,4 @@ def tasks_of(result: Result) -> list[str]:
 def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:
     """``(task, architecture, values)`` in the order of the task suite, of ``{task: {architecture: …}}``."""
     values = result.values if values is None else values
-    return [(task, kind, found) for task in tasks_of(result) for kind, found in values[task].items()]
+    return [(task, kind, numbers) for task in tasks_of(result) for kind, numbers in values[task].items()]

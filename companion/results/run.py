@@ -132,7 +132,7 @@ def _in_words(missing: Iterable[Spec]) -> list[str]:
         cell = "" if spec.architecture == "AO" else f"-{spec.cell}"
         return f"{task_name_of(spec)} {spec.architecture}{cell}"
 
-    return [f"{each}: {number}" for each, number in Counter(map(kind, missing)).items()]
+    return [f"{words}: {number}" for words, number in Counter(map(kind, missing)).items()]
 
 
 def _training(histories: list[dict]) -> dict:
@@ -141,10 +141,15 @@ def _training(histories: list[dict]) -> dict:
     Networks that were trained again, for a later question, count with all of their trainings. Networks of the
     archive's first days have the commit that brought them, its date and its lock's versions.
     """
-    trainings = [each for history in histories for each in (history, *history.get("earlier", ()))]
+    trainings = [training for history in histories for training in (history, *history.get("earlier", ()))]
     known = [training.get("first_committed", training) for training in trainings]
-    dates = sorted(own["date"][:10] for own in known if "date" in own)
-    packages = {" ".join(each) for own in known for each in own.get("packages", {}).items() if each[1]}
+    dates = sorted(training["date"][:10] for training in known if "date" in training)
+    packages = {
+        " ".join(package)
+        for training in known
+        for package in training.get("packages", {}).items()
+        if package[1]
+    }
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(training["seconds"] for training in trainings), 1),
@@ -167,19 +172,6 @@ def _check_machine(device: str, threads: int) -> None:
     if device != "cpu" and not (device.partition(":")[0] == "cuda" and torch.cuda.is_available()):
         available = "cpu, cuda" if torch.cuda.is_available() else "cpu"
         raise BadInput(f"device {device!r} is not available; choose from: {available}")
-
-
-def needed(request: Request) -> dict[str, object]:
-    """What a result rests on: its settings, the ids of its runs, and the versions of its measurements.
-
-    Errors as :func:`companion.runs.identity.run_id`, and BadInput for settings that cannot be used.
-    """
-    module = registry.load(request.experiment)
-    return {
-        "config": plain(request.config),
-        "models": [run_id(spec) for spec in module.models(request.config)],
-        "measured": versions(module.measurements(request.config)),
-    }
 
 
 def data_of(specs: Iterable[Spec]) -> dict[str, str]:

@@ -102,11 +102,11 @@ class Archive:
             return None
         return line["found"]
 
-    def put(self, measurement: Measurement, history: dict, found: dict) -> None:
+    def put(self, measurement: Measurement, history: dict, numbers: dict) -> None:
         """Add what a measurement found, and the run that it is of."""
         run = run_id(measurement.spec)
         path = self.loose / f"{run}.jsonl"
-        line = {"run": run, "version": measurement.version, "found": found} | measurement.question
+        line = {"run": run, "version": measurement.version, "found": numbers} | measurement.question
         if "date" in history:
             line["trained"] = history["date"]  # tells which training of the run was measured
         with locked(self.loose, wait=True):

@@ -1,4 +1,4 @@
-"""What the commands of runs and results share: ``python -m companion.runs.answer`` and its like."""
+"""What the commands of runs and results share: ``python -m companion.runs.archive`` and its like."""
 
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -8,9 +8,9 @@ from functools import wraps
 from attnlib.errors import line_of, stop_on_sigterm
 
 
-def parser_of(module: str, told: str) -> ArgumentParser:
+def parser_of(module: str, description: str) -> ArgumentParser:
     return ArgumentParser(
-        prog=f"python -m {module}", description=told, formatter_class=RawDescriptionHelpFormatter
+        prog=f"python -m {module}", description=description, formatter_class=RawDescriptionHelpFormatter
     )
 
 
@@ -23,9 +23,10 @@ def errors_in_a_line(main: Callable[..., int]) -> Callable[..., int]:
         try:
             return main(arguments)
         except BaseException as error:
-            if (told := line_of(error)) is None:
+            if (line_and_code := line_of(error)) is None:
                 raise
-            print(told[0], file=sys.stderr)
-            return told[1]
+            line, code = line_and_code
+            print(line, file=sys.stderr)
+            return code
 
     return guarded

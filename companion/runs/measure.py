@@ -16,13 +16,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from companion.runs.columns import Columns
 from companion.runs.identity import Spec, digest, plain, run_id
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 Measure = Callable[..., dict]
 _PREFIX = "measure_"
@@ -59,7 +56,19 @@ def version_of(function: Measure) -> int:
 def _settings_of(function: Measure) -> tuple[tuple[str, object], ...]:
     """The settings of a measurement that have a default, with it."""
     parameters = inspect.signature(function).parameters.values()
-    return tuple((each.name, each.default) for each in parameters if each.default is not each.empty)
+    return tuple(
+        (parameter.name, parameter.default)
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+    )
+
+
+class Answering(Protocol):
+    """What a measurement asks of a :class:`~companion.runs.store.Store`, which knows measurements itself."""
+
+    def cached(
+        self, spec: Spec, measure: Measure, *, other_specs: tuple[Spec, ...] = (), **settings: object
+    ) -> dict: ...
 
 
 @dataclass(frozen=True)
@@ -103,12 +112,12 @@ class Measurement:
         content = {"run": run_id(self.spec), "version": self.version} | self.question
         return f"{self.name}-{digest(content)}"
 
-    def answer(self, store: "Store") -> dict:
-        """The measurement, made if need be; see :meth:`companion.runs.store.Store.cached`."""
+    def answer(self, store: "Answering") -> dict:
+        """Return the measurement, made if need be; see :meth:`companion.runs.store.Store.cached`."""
         together = {"other_specs": self.other_specs} if self.other_specs else {}
         return store.cached(self.spec, self.measure, **together, **dict(self.settings))
 
 
 def versions(measurements: Iterable[Measurement]) -> dict[str, int]:
     """The version of each kind of measurement, by name."""
-    return dict(sorted({(each.name, each.version) for each in measurements}))
+    return dict(sorted({(measurement.name, measurement.version) for measurement in measurements}))

@@ -1,4 +1,4 @@
-"""Procedures by name: every module among the figures that has ``record``.
+"""Procedures by name: every module in a folder ``trainings`` of the figures.
 
 There is no list to edit. Such a module has
 
@@ -21,13 +21,13 @@ from importlib import import_module
 from types import ModuleType
 
 from attnlib.errors import BadInput, check_known
-from companion.paths import modules_with
+from companion.paths import TRAININGS, modules_in
 
 
 @cache
 def _modules() -> dict[str, str]:
     modules: dict[str, str] = {}
-    for path, module in modules_with(r"def record\(").items():
+    for path, module in modules_in(TRAININGS).items():
         if path.stem in modules:
             raise BadInput(f"{modules[path.stem]} and {module} are two trainings of one name; rename a file")
         modules[path.stem] = module
@@ -35,6 +35,9 @@ def _modules() -> dict[str, str]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a procedure, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
+    """Return the module of a procedure, say :mod:`notebooks.shared.trainings.translation`.
+
+    Raises UnknownName: there is none.
+    """
     check_known("procedure", name, sorted(_modules()))
     return import_module(_modules()[name])

@@ -70,7 +70,7 @@ class Store:
         trains: bool = True,
     ):
         self.folder, self.device, self.trains = Path(folder), device, trains
-        self.report = report or (lambda *told: None)
+        self.report = report or (lambda *arguments: None)
         self.used: dict[Spec, None] = {}
         self.lacking: dict[Spec, None] = {}
         self.archive = (
@@ -150,29 +150,29 @@ class Store:
         Raises NotMeasured: neither folder nor archive has it, and this store does not train.
         """
         measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(other_specs))
-        found = self.archive.get(measurement)
-        if found is None:
-            found = self._measured(measurement)
+        answer = self.archive.get(measurement)
+        if answer is None:
+            answer = self._measured(measurement)
         self.used |= dict.fromkeys((spec, *other_specs))
-        return found
+        return answer
 
     def _measured(self, measurement: Measurement) -> dict:
         """Measure now, unless another process did while this one waited for it."""
         specs = (measurement.spec, *measurement.other_specs)
         # A lock of its own: measuring takes the network's.
         with locked(self.folder / run_id(measurement.spec), f".{measurement.id}.lock", wait=True):
-            found = self.archive.get(measurement)
-            if found is not None:
-                return found
+            archived = self.archive.get(measurement)
+            if archived is not None:
+                return archived
             try:
                 networks = [self.open(spec) for spec in specs]
             except NotMeasured:
                 self.lacking[measurement.spec] = None
                 raise
             answer = rounded(measurement.measure(*networks, **dict(measurement.settings)))
-            found = json.loads(json.dumps(answer))  # refuses what is no JSON
-            self.archive.put(measurement, self.history(measurement.spec), found)
-            return found
+            numbers = json.loads(json.dumps(answer))  # refuses what is no JSON
+            self.archive.put(measurement, self.history(measurement.spec), numbers)
+            return numbers
 
     def _make(self, spec: Spec, folder: Path) -> None:
         """Write a product, its history last: its presence says that the product is whole."""
@@ -183,7 +183,7 @@ class Store:
         if isinstance(spec, ModelSpec):
             task = load_task(spec.task, spec.task_options)
             network, records = train(spec, task, checkpoints, device=self.device, report=report)
-            found = {
+            results = {
                 "records": records,
                 "held_out": evaluate(network.eval(), task.held_out),
                 "parameters": sum(parameter.numel() for parameter in network.parameters()),
@@ -192,12 +192,12 @@ class Store:
         else:
             record = procedures.load(spec.procedure).record
             tensors = record(spec.resolved, checkpoints, device=self.device, report=report)
-            found = {"tensors": _shapes(tensors)}
+            results = {"tensors": _shapes(tensors)}
         with atomic_path(folder / _file(spec)) as temporary:
             sealed.save_file(tensors, temporary)
         made = origin(self.device, time.monotonic() - started)  # seconds of this process, less if resumed
         write_json_atomic(folder / "run.json", run_record(spec))
-        sealed.write_json_atomic(folder / "history.json", found | made)
+        sealed.write_json_atomic(folder / "history.json", results | made)
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, list[int]]:

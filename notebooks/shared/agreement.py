@@ -1,8 +1,9 @@
 """The runs behind a data set's row of the agreement tables, and what is asked of them together."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,7 +23,7 @@ from notebooks.shared.bleu import bleu
 from notebooks.shared.kendall import kendall
 from notebooks.shared.plan import each_seed
 from notebooks.shared.snapshots import CHOOSING, GROUPS, qualities
-from notebooks.shared.translation import SourceMask, TargetMask, padded_cells, recorded_network
+from notebooks.shared.trainings.translation import SourceMask, TargetMask, padded_cells, recorded_network
 
 # Values by position of texts of different lengths: flat as they are kept, padded as they are compared.
 
@@ -94,6 +95,40 @@ MEASURES = {"agreement": agreement, "kendall": kendall}
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What is compared: a quantity of the first run with one of the second, both of :data:`SIDES`."""
+
+    first: str
+    second: str
+
+    @property
+    def key(self) -> str:
+        """Both in a word, as the archive has them: ``attention~probe``."""
+        return f"{self.first}~{self.second}"
+
+
+def sides_of(pairs: str) -> list[Sides]:
+    """Return what the setting ``pairs`` of :func:`measure_agreement` asks for; see :func:`pairs_of`.
+
+    Raises BadInput: it is no list of keys, or a key names something else than :data:`SIDES`.
+    """
+    sides = []
+    for key in pairs.split():
+        first, _, second = key.partition("~")
+        if first not in SIDES or second not in SIDES:
+            break
+        sides.append(Sides(first, second))
+    if not sides or pairs_of(sides) != " ".join(pairs.split()):
+        raise BadInput(f"pairs {pairs!r}: expected such as 'attention~probe', of {', '.join(SIDES)}")
+    return sides
+
+
+def pairs_of(sides: Iterable[Sides]) -> str:
+    """Return the setting ``pairs`` of :func:`measure_agreement`, in which the archive has what was asked."""
+    return " ".join(compared.key for compared in sides)
+
+
 @measure(version=1)
 def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
@@ -129,27 +164,30 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
     :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike. Raises BadInput for a side that there is
     not or was not looked for, and runs that looked at other samples.
     """
-    wanted = _sides(pairs)
-    found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
+    compared = sides_of(pairs)
+    best_places: dict[str, dict] = {}
+    sums: dict[str, dict] = {}
     for part in parts(second):
         rows = _rows(second, part)
         if not torch.equal(rows.starts, _rows(first, part).starts):
             raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
-        chosen = found["best"][part] = _best(first, part)
-        places = sorted({place for by_group in chosen.values() for place in by_group.values()})
-        found["parts"][part] = {}
-        for earlier, later in wanted:
-            tops, among = (run[_tensor(run, part, side)] for run, side in ((first, earlier), (second, later)))
+        best_places[part] = _best(first, part)
+        places = sorted({place for by_group in best_places[part].values() for place in by_group.values()})
+        sums[part] = {}
+        for sides in compared:
+            tops = first[_tensor(first, part, sides.first)]  # (checkpoint, cell)
+            among = second[_tensor(second, part, sides.second)]
             if tops[places].isnan().all(1).any():
-                raise BadInput(f"{first.spec.setting} has no {earlier} at its best checkpoint")
-            found["parts"][part][f"{earlier}~{later}"] = {str(i): _sums(tops[i], among, rows) for i in places}
-    return found
+                raise BadInput(f"{first.spec.setting} has no {sides.first} at its best checkpoint")
+            sums[part][sides.key] = {str(place): _sums(tops[place], among, rows) for place in places}
+    return {"steps": second["steps"].tolist(), "best": best_places, "parts": sums}
 
 
 def parts(recording: Recording) -> tuple[str, ...]:
     """``validation``, then the sample of the training data where one was looked at."""
-    found = [name.split(".") for name in recording.tensors if name.endswith((".correct", ".right"))]
-    return tuple(sorted((part for part, _ in found), key=lambda part: part != "validation"))
+    judged = [name for name in recording.tensors if name.endswith((".correct", ".right"))]
+    names = [name.partition(".")[0] for name in judged]
+    return tuple(sorted(names, key=lambda part: part != "validation"))
 
 
 def _course(recording: Recording, part: str) -> dict[str, dict[str, list[float]]]:
@@ -172,19 +210,12 @@ def _majority(recording: Recording, part: str) -> float:
     return 100 * int(answers.unique(return_counts=True)[1].max()) / answers.numel()
 
 
-def _sides(pairs: str) -> list[tuple[str, str]]:
-    found = [tuple(pair.split("~")) for pair in pairs.split()]
-    if not found or any(len(sides) != 2 or not set(sides) <= set(SIDES) for sides in found):
-        raise BadInput(f"pairs {pairs!r}: expected such as 'attention~probe', of {', '.join(SIDES)}")
-    return found
-
-
 def _best(recording: Recording, part: str) -> dict[str, dict[str, int]]:
     """Place of the part's best checkpoint by each measure of quality and group that may choose."""
-    return {
-        name: {group: found[group].index(max(found[group])) for group in CHOOSING}
-        for name, found in _course(recording, part).items()
-    }
+    places: dict[str, dict[str, int]] = {}
+    for name, course in _course(recording, part).items():
+        places[name] = {group: course[group].index(max(course[group])) for group in CHOOSING}
+    return places
 
 
 def _rows(recording: Recording, part: str) -> RaggedRows:
@@ -265,9 +296,9 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
         present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
         for side, top in tops.items():
             for way, function in WAYS.items():
-                found = function(top[cells], probe, mask)
+                agrees = function(top[cells], probe, mask)
                 for half, those in present.items():
-                    _add(sums[side, way, half], found[:, those])
+                    _add(sums[side, way, half], agrees[:, those])
     return {
         "steps": second["steps"].tolist(),
         "tied": [100 * mean.value for mean in tied],
@@ -281,10 +312,11 @@ def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tens
     if not sides or not set(sides) <= set(TENSORS):
         raise BadInput(f"sides {' '.join(sides)!r}: expected some of {', '.join(TENSORS)}")
     right = recording["validation.right"].sum(1).tolist()
-    found = {side: recording[f"validation.{TENSORS[side]}"][right.index(max(right))] for side in sides}
-    if absent := [side for side, values in found.items() if values.isnan().all()]:
+    best = right.index(max(right))
+    at_best = {side: recording[f"validation.{TENSORS[side]}"][best] for side in sides}
+    if absent := [side for side, values in at_best.items() if values.isnan().all()]:
         raise BadInput(f"{recording.spec.setting} has no {absent[0]} at its best checkpoint")
-    return found
+    return at_best
 
 
 def _no_rows(among: torch.Tensor) -> list[RowMean]:
@@ -292,7 +324,7 @@ def _no_rows(among: torch.Tensor) -> list[RowMean]:
 
 
 def _add(means: list[RowMean], values: torch.Tensor) -> None:
-    means[:] = [mean + RowMean.of(one) for mean, one in zip(means, values, strict=True)]
+    means[:] = [mean + RowMean.of(row) for mean, row in zip(means, values, strict=True)]
 
 
 def _written(means: list[RowMean]) -> list[list]:
@@ -356,7 +388,7 @@ def measure_translation(recording: Recording) -> dict:
 # and 5.1). The network is taken as its training ends, for there its parameters are kept. Of target position s
 # and the embedding e_t of source position t, under teacher forcing:
 #
-#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.translation` has it
+#     logit             ⟨∂ logit_s[y_s] / ∂e_t, e_t⟩, as :mod:`notebooks.shared.trainings.translation` has it
 #     log_probability   the same of log p_s[y_s]
 #     gradient_norm     |∂ log p_s[y_s] / ∂e_t|
 #
@@ -388,9 +420,10 @@ def saliency_variants(model: BilinearTranslator, batch: Batch) -> dict[str, Cell
             "log_probability": _gradients(logits.log_softmax(-1).gather(-1, right)[:, :, 0], embedded),
         }
     valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
-    found = {name: (own * embedded.detach()[:, None]).sum(-1) for name, own in gradients.items()}
-    found["gradient_norm"] = gradients["log_probability"].norm(dim=-1)
-    return {name: values * valid for name, values in found.items()}
+    inputs = embedded.detach()[:, None]  # (batch, 1, source, width)
+    variants = {name: (gradient * inputs).sum(-1) for name, gradient in gradients.items()}
+    variants["gradient_norm"] = gradients["log_probability"].norm(dim=-1)
+    return {name: values * valid for name, values in variants.items()}
 
 
 def _gradients(
@@ -419,25 +452,42 @@ def measure_saliency_variants(first: Recording, second: Recording) -> dict:
         rows = batch.source_mask[:, None, :].expand(probe.shape[1:])
         for variant, values in saliency_variants(network, batch).items():
             for name, function in MEASURES.items():
-                own = sums[variant, name]
-                found = function(values, probe, rows)
-                own[:] = [m + RowMean.of(one, batch.target_mask) for m, one in zip(own, found, strict=True)]
+                means = sums[variant, name]
+                agrees = function(values, probe, rows)
+                sums[variant, name] = [
+                    mean + RowMean.of(row, batch.target_mask) for mean, row in zip(means, agrees, strict=True)
+                ]
     return {"steps": second["steps"].tolist()} | {
         variant: {name: [100 * mean.value for mean in sums[variant, name]] for name in MEASURES}
         for variant in SALIENCY_VARIANTS
     }
 
 
-# Columns of the tables that hold two kinds of run against each other: (first, second) run, u of the first and
-# v of the second. The β of 𝒜(α, β) is that of a network with another seed, whose α gives ξ.
+@dataclass(frozen=True)
+class RunsCompared:
+    """A column of the tables that compares two kinds of run.
+
+    Attributes:
+        first: kind of the first run, an attribute of :class:`Runs`.
+        second: kind of the second.
+        sides: what of the first is compared with what of the second.
+    """
+
+    first: str
+    second: str
+    sides: Sides
+
+
+# The β of 𝒜(α, β) is that of a network with another seed, whose α gives ξ.
 COLUMNS = {
-    "alpha_beta_uf": ("normal", "uniform", "attention~probe"),
-    "beta_uf_beta_px": ("proxy", "uniform", "probe~probe"),
-    "delta_beta_uf": ("normal", "uniform", "saliency~probe"),
-    "alpha_beta": ("normal", "normal", "attention~probe"),
-    "alpha_alpha": ("normal", "normal", "attention~attention"),
-    "alpha_alpha_frozen": ("normal", "alone", "attention~attention"),
+    "alpha_beta_uf": RunsCompared("normal", "uniform", Sides("attention", "probe")),
+    "beta_uf_beta_px": RunsCompared("proxy", "uniform", Sides("probe", "probe")),
+    "delta_beta_uf": RunsCompared("normal", "uniform", Sides("saliency", "probe")),
+    "alpha_beta": RunsCompared("normal", "normal", Sides("attention", "probe")),
+    "alpha_alpha": RunsCompared("normal", "normal", Sides("attention", "attention")),
+    "alpha_alpha_frozen": RunsCompared("normal", "alone", Sides("attention", "attention")),
 }
+WITH_PROBE = tuple(name for name, column in COLUMNS.items() if column.sides.second == "probe")
 
 
 @dataclass(frozen=True)
@@ -454,29 +504,31 @@ class Runs:
 
         Runs of one seed start from the same parameters and read in the same order, and agree for that alone.
         """
-        first, second = (getattr(self, kind) for kind in COLUMNS[column][:2])
-        shared = {run.seed for run in first} & {run.seed for run in second}
+        firsts: tuple[RunSpec, ...] = getattr(self, COLUMNS[column].first)
+        seconds: tuple[RunSpec, ...] = getattr(self, COLUMNS[column].second)
+        shared = {run.seed for run in firsts} & {run.seed for run in seconds}
         return tuple(
-            (one, other)
-            for one in first
-            for other in second
-            if one.seed != other.seed and {one.seed, other.seed} <= shared
+            (first, second)
+            for first, second in product(firsts, seconds)
+            if first.seed != second.seed and {first.seed, second.seed} <= shared
         )
 
-    def _of_pairs(self, measure: Callable, setting: str, asked: dict[str, str]) -> Iterator[Measurement]:
-        """A measure of every two runs of these columns, each once, with all that the columns ask."""
-        wanted: dict[tuple[RunSpec, RunSpec], list[str]] = {}
-        for column, sides in asked.items():
+    def _sides_by_pair(self, columns: Iterable[str]) -> dict[tuple[RunSpec, RunSpec], list[Sides]]:
+        """Every two runs of some columns, each once, with all that these columns compare of them."""
+        sides: dict[tuple[RunSpec, RunSpec], list[Sides]] = {}
+        for column in columns:
             for pair in self.pairs(column):
-                wanted.setdefault(pair, []).append(sides)
-        for (first, second), own in wanted.items():
-            yield Measurement(first, measure, ((setting, " ".join(own)),), (second,))
+                sides.setdefault(pair, []).append(COLUMNS[column].sides)
+        return sides
 
     def measurements(self) -> tuple[Measurement, ...]:
         """What is asked of each run that is looked up in, and of each pair."""
         courses = (Measurement(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone))
-        asked = {column: sides for column, (*_, sides) in COLUMNS.items()}
-        return (*courses, *self._of_pairs(measure_agreement, "pairs", asked))
+        agreements = (
+            Measurement(first, measure_agreement, (("pairs", pairs_of(sides)),), (second,))
+            for (first, second), sides in self._sides_by_pair(COLUMNS).items()
+        )
+        return (*courses, *agreements)
 
     def saliency(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three variants."""
@@ -492,10 +544,12 @@ class Runs:
 
         Of texts nothing: their β is compared by its log odds, which do not end at 1.
         """
-        held = {column: sides.split("~") for column, (*_, sides) in COLUMNS.items()}
-        asked = {column: side for column, (side, looked_up) in held.items() if looked_up == "probe"}
-        every = self._of_pairs(measure_ties, "sides", asked)
-        return tuple(one for one in every if one.other_specs[0].procedure == "translation")
+        measurements = []
+        for (first, second), compared in self._sides_by_pair(WITH_PROBE).items():
+            if second.procedure == "translation":
+                sides = " ".join(sides.first for sides in compared)
+                measurements.append(Measurement(first, measure_ties, (("sides", sides),), (second,)))
+        return tuple(measurements)
 
 
 def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
@@ -524,8 +578,8 @@ Answers = dict[tuple[RunSpec, ...], dict]  # what was asked of a run alone, or o
 
 def gathered(measurements: Iterable[Measurement], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
-    found = {}
+    answers: Answers = {}
     for measurement in measurements:
         with suppress(NotMeasured):
-            found[measurement.spec, *measurement.other_specs] = measurement.answer(store)
-    return found
+            answers[measurement.spec, *measurement.other_specs] = measurement.answer(store)
+    return answers

@@ -22,7 +22,7 @@ def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.
         raise BadInput(f"{len(hypotheses)} hypotheses and {len(references)} references; give one each")
     metric = BLEU(force=True)  # IWSLT14 comes tokenised, which sacreBLEU would warn about
     scores = [metric.corpus_score([a], [[b]]) for a, b in zip(hypotheses, references, strict=True)]
-    return np.array([[one.sys_len, one.ref_len, *one.counts, *one.totals] for one in scores])
+    return np.array([[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in scores])
 
 
 def bleu(counts: Int[np.ndarray, "samples counts"]) -> float:

@@ -254,7 +254,8 @@ def side_of(attention_right: float, length: int) -> str:
 def turned_away(networks: Table, length: int) -> Table:
     """Return where the attention of those networks is that failed, and what they make of it.
 
-    What they write with attention moved is :func:`~notebooks.shared.permutation_copying.moved_attention`.
+    What they write with attention moved is
+    :func:`~notebooks.shared.trainings.permutation_copying.moved_attention`.
 
     Args:
         networks: a row for each, with the columns of :data:`OUTCOME`.

@@ -35,8 +35,8 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        told = " ".join(np.array2string(values, threshold=10).split())
-        raise BadInput(f"Values {told}: expected a list of at least one finite number.")
+        shown = " ".join(np.array2string(values, threshold=10).split())
+        raise BadInput(f"Values {shown}: expected a list of at least one finite number.")
     n, mean = len(values), float(np.mean(values))
     if n == 1:
         return interval(mean, math.nan, math.nan, 1)
@@ -44,7 +44,7 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, " n"]) -> Interval
     return interval(mean, mean - half, mean + half, n)
 
 
-def bounded(found: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
+def bounded(interval: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
     """An interval of a number that has bounds, cut there: by default of a percentage.
 
     No truth lies outside, so it covers the truth as often as before. The logit, which has bounds of its own,
@@ -55,11 +55,11 @@ def bounded(found: Interval, low: float = 0.0, high: float = 100.0) -> Interval:
 
     Raises BadInput: the number itself lies outside, so that these are not its bounds.
     """
-    if found["low"] is None or math.isnan(found["low"]):
-        return found
-    if not low - ROUNDING <= found["value"] <= high + ROUNDING:
-        raise BadInput(f"{found['value']} is said to lie between {low} and {high}, and does not")
-    return found | {"low": max(found["low"], low), "high": min(found["high"], high)}
+    if interval["low"] is None or math.isnan(interval["low"]):
+        return interval
+    if not low - ROUNDING <= interval["value"] <= high + ROUNDING:
+        raise BadInput(f"{interval['value']} is said to lie between {low} and {high}, and does not")
+    return interval | {"low": max(interval["low"], low), "high": min(interval["high"], high)}
 
 
 def _student(n: int) -> float:
@@ -234,8 +234,8 @@ def over_pairs(numbers: Mapping[tuple, float]) -> Interval:
     """The mean of numbers by pair of units, with :func:`jackknife_interval` over the units."""
 
     def mean(units: Sequence) -> float:
-        own = [number for pair, number in numbers.items() if set(pair) <= set(units)]
-        return statistics.fmean(own) if own else math.nan
+        among_units = [number for pair, number in numbers.items() if set(pair) <= set(units)]
+        return statistics.fmean(among_units) if among_units else math.nan
 
     return jackknife_interval(sorted(set().union(*numbers)), mean) if numbers else interval_of()
 
@@ -253,5 +253,5 @@ def less(first, second):
     {'x': {'y': 2, 'z': None}}
     """
     if isinstance(first, Mapping):
-        return {name: less(own, second[name]) for name, own in first.items()}
+        return {name: less(number, second[name]) for name, number in first.items()}
     return None if first is None or second is None else first - second

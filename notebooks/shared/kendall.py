@@ -52,9 +52,9 @@ def kendall(first: Rows, second: Rows, mask: RowMask = None) -> Float[Tensor, "*
         differ_first = differ_first + (ups[0] != 0).sum(-1)
         differ_second = differ_second + (ups[1] != 0).sum(-1)
     # Two square roots in place of one of the product: the product of counts may pass 2^53.
-    found = net / differ_first.double().sqrt() / differ_second.double().sqrt()
+    tau = net / differ_first.double().sqrt() / differ_second.double().sqrt()
     undefined = (mask & (first.isnan() | second.isnan())).any(-1)
-    return found.clamp(-1, 1).masked_fill(undefined, torch.nan)
+    return tau.clamp(-1, 1).masked_fill(undefined, torch.nan)
 
 
 def _order(later: Float[Tensor, "*rows pairs"], earlier: Float[Tensor, "*rows pairs"]) -> Tensor:

@@ -129,14 +129,14 @@ def measure_alignment_terms(trained: TrainedModel, fit_samples: int) -> dict:
             samples[name].append(values)
         lengths += zip(trace.source_mask.sum(1).tolist(), trace.target_mask.sum(1).tolist(), strict=True)
     typicality = cells.result(torch.cat([cells.judge(*batch) for batch in seen]))
-    found = shares.result()
+    totals = shares.result()
     return {
         "quality": trained.history["held_out"],
         "data": task.checksums,
         "typicality": {k: v for k, v in asdict(typicality).items() if k != "per_sample"},
         "near_diagonal": near / rows,
-        "covariance_share": _by_pair(found.covariance),
-        "mean_absolute_share": _by_pair(found.mean_absolute),
+        "covariance_share": _by_pair(totals.covariance),
+        "mean_absolute_share": _by_pair(totals.mean_absolute),
         "substitution": {
             name: {"similarity": outcome.similarity, "argmax_agreement": outcome.argmax_agreement}
             for name, outcome in substitution.result().items()
@@ -167,8 +167,8 @@ def _across_samples(typicality: Tensor, values: Tensor, lengths: list[tuple[int,
     """Rank correlation within cells of equal lengths; None where it does not exist."""
     defined = ~(typicality.isnan() | values.isnan())
     strata = [cell for cell, is_defined in zip(lengths, defined.tolist(), strict=True) if is_defined]
-    found = stratified_spearman(typicality[defined].numpy(), values[defined].numpy(), strata)
-    return None if math.isnan(found) else found
+    correlation = stratified_spearman(typicality[defined].numpy(), values[defined].numpy(), strata)
+    return None if math.isnan(correlation) else correlation
 
 
 def _by_pair(matrix: Tensor) -> dict[str, float]:
@@ -253,13 +253,13 @@ def measure_interchange(trained: TrainedModel, fit_samples: int, samples: int) -
         for batch in evaluation_batches(corpus, _BATCH):
             for name, counted in _batch(model, model(batch.to(model.readout.weight.device)), fitted, draw):
                 sums[name] = sums.get(name, 0) + counted
-    found: dict = {}
+    numbers: dict = {}
     for (*path, last), (total, count) in sums.items():
-        here = found
+        here = numbers
         for name in path:
             here = here.setdefault(name, {})
         here[last] = round(float(total / count), 6) if count else None
-    return found
+    return numbers
 
 
 def _batch(model: EncoderDecoder, trace: Trace, fitted: Fitted, draw: torch.Generator):
@@ -270,15 +270,16 @@ def _batch(model: EncoderDecoder, trace: Trace, fitted: Fitted, draw: torch.Gene
     right, rows = trace.target_outputs, trace.target_mask
     yield ("accuracy",), _mean((alone[1] == right)[rows])
     for side in SIDES:
-        own, others = parts[side], exchanged(parts[side], draw)
+        of_side, others = parts[side], exchanged(parts[side], draw)
         positions = getattr(fitted, side)
-        weights = positions.position_counts.to(own.temporal)
-        mean = (weights @ positions.temporal.to(own.temporal) / weights.sum()) * own.mask[..., None]
+        weights = positions.position_counts.to(of_side.temporal)
+        mean = (weights @ positions.temporal.to(of_side.temporal) / weights.sum()) * of_side.mask[..., None]
         means = {"temporal": mean, "input": torch.zeros_like(mean), "residual": torch.zeros_like(mean)}
         ways = {"exchanged": others, "removed": means}
         for way, substitutes in ways.items():
             for part, substitute in substitutes.items():
-                patched = states[side] - (own.total() if part == "state" else getattr(own, part)) + substitute
+                original = of_side.total() if part == "state" else getattr(of_side, part)
+                patched = states[side] - original + substitute
                 attention, words = attend(model, trace, states | {side: patched})
                 moved = attention.argmax(-1) != alone[0].argmax(-1)
                 name = (way, side, part)
@@ -331,9 +332,9 @@ def exchanged(parts: Parts, draw: torch.Generator) -> dict[str, States]:
         taken[mask] = part[mask][order]
         return taken
 
-    found = {"temporal": parts.temporal.gather(1, within)}
-    found |= {name: across(getattr(parts, name)) for name in STATE_PARTS[1:]}
-    return found | {"state": parts.total().gather(1, within)}
+    exchanged_parts = {"temporal": parts.temporal.gather(1, within)}
+    exchanged_parts |= {name: across(getattr(parts, name)) for name in STATE_PARTS[1:]}
+    return exchanged_parts | {"state": parts.total().gather(1, within)}
 
 
 def _mean(values: Tensor) -> Float[Tensor, "2"]:
@@ -358,17 +359,17 @@ def measure_by_length(recording: Recording) -> dict:
     lengths = judged.target_lengths
     right, loss = recording["right"][-1].double().numpy(), recording["loss"][-1].double().numpy()
     exact = exact_matches(recording, judged)
-    found: dict[str, list] = {
+    columns: dict[str, list] = {
         name: [] for name in ("lengths", "samples", "token_accuracy", "exact_match", "bits", "bits_of_word")
     }
     for length in np.unique(lengths).tolist():
         chosen = lengths == length
         gained = math.log2(words) - loss[chosen, :length] / math.log(2)
         row = (length, int(chosen.sum()), right[chosen, :length].mean(), exact[chosen].mean())
-        for name, value in zip(found, (*row, gained.sum(1).mean(), gained.mean()), strict=True):
-            found[name].append(float(value) if isinstance(value, np.floating) else value)
+        for name, value in zip(columns, (*row, gained.sum(1).mean(), gained.mean()), strict=True):
+            columns[name].append(float(value) if isinstance(value, np.floating) else value)
     parameters = sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network."))
-    return found | {"vocabulary": words, "parameters": parameters}
+    return columns | {"vocabulary": words, "parameters": parameters}
 
 
 def exact_matches(recording: Recording, judged: Corpus) -> np.ndarray:
@@ -451,10 +452,10 @@ def probe_bits(
     inputs, others = (_with_one((part.double() - mean) / spread).float() for part in (fitted, judged))
     chosen, weights = _chosen(inputs, fitted_words, words, penalties)
     for penalty in chosen.unique():
-        own = chosen == penalty
-        columns = own.repeat_interleave(words)
+        of_penalty = chosen == penalty
+        columns = of_penalty.repeat_interleave(words)
         weights[:, columns] = _fitted_weights(
-            inputs, fitted_words[:, own], words, float(penalty), weights[:, columns], _FINE
+            inputs, fitted_words[:, of_penalty], words, float(penalty), weights[:, columns], _FINE
         )
     return _bits(others, judged_words, words, weights)
 
@@ -465,8 +466,8 @@ def _with_one(vectors: Tensor) -> Tensor:
 
 def _bits(inputs: Vectors, ids: Ids, words: int, weights: Weights) -> ByPosition:
     log_probability = (inputs @ weights).unflatten(-1, (-1, words)).log_softmax(-1)
-    found = log_probability.gather(-1, ids[..., None].long())[..., 0]  # nats: (samples, length)
-    return (math.log(words) + found.double().mean(0)) / math.log(2)
+    of_words = log_probability.gather(-1, ids[..., None].long())[..., 0]  # nats: (samples, length)
+    return (math.log(words) + of_words.double().mean(0)) / math.log(2)
 
 
 def _chosen(inputs: Vectors, ids: Ids, words: int, penalties: Sequence[float]) -> tuple[ByPosition, Weights]:

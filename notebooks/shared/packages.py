@@ -14,10 +14,10 @@ def read_file(name: str, checksums: Mapping[str, str], install: str) -> bytes:
     Raises DataUnavailable: the package is not installed, ``install`` says how; CorruptFile: another sha256.
     """
     package, _, rest = name.partition("/")
-    found = find_spec(package)
-    if found is None:
+    spec = find_spec(package)
+    if spec is None:
         raise DataUnavailable(f"{package} is not installed: pip install --no-deps {install}")
-    content = Path(found.submodule_search_locations[0], rest).read_bytes()
+    content = Path(spec.submodule_search_locations[0], rest).read_bytes()
     if hashlib.sha256(content).hexdigest() != checksums[name]:
         raise CorruptFile(f"{name} is not of the version that the extra 'real' names")
     return content

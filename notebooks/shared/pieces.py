@@ -55,7 +55,7 @@ class Pieces:
 
     def decode(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Lines of text, spaces where they belong; marks are left out, ``<unk>`` reads ``⁇``."""
-        return self._processor.decode([[int(one) for one in row] for row in ids])
+        return self._processor.decode([[int(piece) for piece in row] for row in ids])
 
     def spell(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """The pieces themselves, ``▁`` where a word begins; the marks as :data:`MARKS` spells them."""

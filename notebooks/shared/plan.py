@@ -34,7 +34,9 @@ def plan_of(groups: Mapping[Group, Iterable[RunSpec]], measure: Callable, **sett
 
 def every(*plans: Plan) -> tuple[Measurement, ...]:
     """All that is asked, each once, in order."""
-    return tuple(dict.fromkeys(one for plan in plans for group in plan.values() for one in group))
+    return tuple(
+        dict.fromkeys(measurement for plan in plans for group in plan.values() for measurement in group)
+    )
 
 
 def asked(plans: Callable[..., Iterable[Plan]]) -> Callable[[BaseConfig], tuple[Measurement, ...]]:
@@ -44,8 +46,8 @@ def asked(plans: Callable[..., Iterable[Plan]]) -> Callable[[BaseConfig], tuple[
 
 def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
-    points = {group: answers(own, store) for group, own in plan.items()}
-    return {group: own for group, own in points.items() if own}
+    points = {group: answers(measurements, store) for group, measurements in plan.items()}
+    return {group: of_group for group, of_group in points.items() if of_group}
 
 
 def plan_frame(plan: Plan, store: Store, by: Columns, *, columns: Columns, **how: Any) -> Table:

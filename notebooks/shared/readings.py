@@ -70,24 +70,24 @@ def readings(shares: Mapping[str, float]) -> dict[str, float]:
         query with pooled keys.
 
     >>> names = [f"{first}_{second}" for first in STATE_PARTS for second in STATE_PARTS]
-    >>> found = readings(dict(zip(names, [0.4, 0, 0.2, 0, 0.1, 0, 0, 0, 0.3])))
-    >>> [round(found[f"temporal_{reading}"], 3) for reading in ("own", "split", "any")]
+    >>> numbers = readings(dict(zip(names, [0.4, 0, 0.2, 0, 0.1, 0, 0, 0, 0.3])))
+    >>> [round(numbers[f"temporal_{reading}"], 3) for reading in ("own", "split", "any")]
     [0.4, 0.5, 0.6]
     """
     query = {part: sum(shares[f"{part}_{other}"] for other in STATE_PARTS) for part in STATE_PARTS}
     keys = {part: sum(shares[f"{other}_{part}"] for other in STATE_PARTS) for part in STATE_PARTS}
-    found = {}
+    numbers = {}
     for part in STATE_PARTS:
-        own = shares[f"{part}_{part}"]
-        found |= {
-            f"{part}_own": own,
+        alone = shares[f"{part}_{part}"]
+        numbers |= {
+            f"{part}_own": alone,
             f"{part}_split": (query[part] + keys[part]) / 2,
-            f"{part}_any": query[part] + keys[part] - own,
+            f"{part}_any": query[part] + keys[part] - alone,
             f"query_{part}": query[part],
             f"keys_{part}": keys[part],
         }
     pooled = STATE_PARTS[1:]
-    return found | {
+    return numbers | {
         "input_delta_own": sum(shares[f"{first}_{second}"] for first in pooled for second in pooled),
         "temporal_input_delta": sum(shares[f"temporal_{second}"] for second in pooled),
     }
@@ -109,8 +109,8 @@ def effects_of_exchange(exchanges: Mapping) -> dict[str, float]:
         exchanges: what ``measure_interchange`` found of one network.
     """
     moved = exchanges["exchanged"]
-    found = {}
+    effects = {}
     for part in STATE_PARTS:
         query, keys = (float(moved[side][part]["variation"]) for side in SIDES.values())
-        found |= {part: (query + keys) / 2, f"query_{part}": query, f"keys_{part}": keys}
-    return found
+        effects |= {part: (query + keys) / 2, f"query_{part}": query, f"keys_{part}": keys}
+    return effects

@@ -103,10 +103,10 @@ def record_course(
     shown = shown_pairs(settings)
 
     def visit(step: int, seen: nn.Module) -> None:
-        found = snapshot_of(seen, judged, device)
+        snapshot = snapshot_of(seen, judged, device)
         if shown is not None:
-            found |= {f"shown.{name}": v for name, v in snapshot_of_pairs(seen, shown, device).items()}
-        save_snapshot(folder, step, found)
+            snapshot |= {f"shown.{name}": v for name, v in snapshot_of_pairs(seen, shown, device).items()}
+        save_snapshot(folder, step, snapshot)
 
     schedule = Schedule(
         settings.steps, settings.seed, settings.learning_rate, regular_checkpoints(settings.steps, every),
@@ -145,7 +145,10 @@ def shown_pairs(settings: SequenceSettings) -> Batch | None:
     task = load_task(settings)
     vocabularies = (task.source_vocabulary, task.target_vocabulary)
     sides = zip(*settings.shown, strict=True)
-    pairs = [[own.encode(t.split()) for t in side] for own, side in zip(vocabularies, sides, strict=True)]
+    pairs = [
+        [vocabulary.encode(t.split()) for t in side]
+        for vocabulary, side in zip(vocabularies, sides, strict=True)
+    ]
     return collate(Corpus.from_ids(*pairs), range(len(settings.shown)))
 
 
@@ -154,10 +157,10 @@ def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> 
     """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
     trace = network(pairs.to(device))
     right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]
-    found = {"probability": right}
+    values = {"probability": right}
     if trace.attention is not None:
-        found |= {"scores": trace.scores, "attention": trace.attention}
-    return {name: value.cpu() for name, value in found.items()}
+        values |= {"scores": trace.scores, "attention": trace.attention}
+    return {name: value.cpu() for name, value in values.items()}
 
 
 @torch.no_grad()
@@ -166,8 +169,8 @@ def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
     for batch in evaluation_batches(corpus, EVALUATION_BATCH):
-        found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), max_steps=most)
-        words = found.words[:, 0].cpu().to(torch.int32)
+        search = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), max_steps=most)
+        words = search.words[:, 0].cpu().to(torch.int32)
         rows[batch.indices, : words.shape[1]] = words
     return rows[:, : max(1, int((rows != PAD).sum(1).max()))]
 

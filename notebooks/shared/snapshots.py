@@ -59,11 +59,15 @@ def qualities(snapshot: Mapping[str, Tensor], part: str) -> dict[str, dict[str, 
     right = snapshot[f"{part}.correct" if text else f"{part}.right"].double()
     words = torch.ones_like(right) if text else snapshot[f"{part}.target_mask"].sum(1)  # a text has one label
     members = _members(len(right))
-    found = {"accuracy": {n: 100 * float(right[own].sum() / words[own].sum()) for n, own in members.items()}}
+    by_measure = {
+        "accuracy": {
+            n: 100 * float(right[of_group].sum() / words[of_group].sum()) for n, of_group in members.items()
+        }
+    }
     if f"{part}.bleu_counts" in snapshot:
         counts = snapshot[f"{part}.bleu_counts"].cpu().numpy()
-        found["bleu"] = {name: bleu(counts[group.numpy()]) for name, group in members.items()}
-    return found
+        by_measure["bleu"] = {name: bleu(counts[group.numpy()]) for name, group in members.items()}
+    return by_measure
 
 
 def _members(samples: int) -> dict[str, Bool[Tensor, " samples"]]:
@@ -77,18 +81,18 @@ Notes = Mapping[int, Mapping[str, Mapping[str, float]]]  # by step and part, a n
 
 
 def keep_if_best(
-    folder: Path, step: int, network: nn.Module, found: Mapping[str, Mapping[str, Mapping[str, float]]]
+    folder: Path, step: int, network: nn.Module, measured: Mapping[str, Mapping[str, Mapping[str, float]]]
 ) -> None:
     """Keep the network if on any part, by any measure, on any group that may choose, it is at its best.
 
     Kept are files in ``folder``, so that a killed run goes on alike; those that are best no longer go. Steps
     ascend, the last one may come again.
     """
-    own = {
+    line = {
         part: {f"{name}.{group}": groups[group] for name, groups in measures.items() for group in CHOOSING}
-        for part, measures in found.items()
+        for part, measures in measured.items()
     }
-    notes = _notes(folder) | {step: own}
+    notes = _notes(folder) | {step: line}
     best = set().union(*_best(notes).values())
     if step in best:
         save_snapshot(folder, step, network.state_dict(), _WEIGHTS)
@@ -128,5 +132,5 @@ def _best(notes: Notes) -> dict[str, set[int]]:
 
 def _notes(folder: Path) -> dict[int, dict[str, dict[str, float]]]:
     path = folder / _NOTES
-    found = loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {int(step): note for step, note in found.items()}
+    notes = loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {int(step): note for step, note in notes.items()}

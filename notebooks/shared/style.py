@@ -50,10 +50,10 @@ def network_name(kind: str) -> str:
 
 def row_name(kind: str) -> str:
     """The same in few letters, for a row of dots: ``LSTM``, or ``AO, no codes`` for ``AO-none``."""
-    architecture, _, own = kind.partition("-")
-    if architecture == "AO" and own:
-        return f"AO, {'no' if own == 'none' else own} codes"
-    return (own if own == "vanilla" else own.upper()) or kind
+    architecture, _, variant = kind.partition("-")
+    if architecture == "AO" and variant:
+        return f"AO, {'no' if variant == 'none' else variant} codes"
+    return (variant if variant == "vanilla" else variant.upper()) or kind
 
 
 def data_name(name: str) -> str:
@@ -95,17 +95,17 @@ def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, styles: Styles, *, l
     The table has the columns ``value``, ``low``, ``high``, ``x`` and ``by``; looks are in the legend's order.
     """
     for name, (label, colour, line) in styles.items():
-        own = table[table[by] == name]
-        axes.plot(own[x], own["value"], color=colour, ls=line, lw=lw, label=label)
-        if len(own) and pd.notna(own["low"].iloc[0]):
-            low, high = own["low"].astype(float), own["high"].astype(float)
-            axes.fill_between(own[x], low, high, color=colour, alpha=band, lw=0)
+        rows = table[table[by] == name]
+        axes.plot(rows[x], rows["value"], color=colour, ls=line, lw=lw, label=label)
+        if len(rows) and pd.notna(rows["low"].iloc[0]):
+            low, high = rows["low"].astype(float), rows["high"].astype(float)
+            axes.fill_between(rows[x], low, high, color=colour, alpha=band, lw=0)
 
 
 def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = None, **props: object) -> None:
     """A column of a table of courses by update, a line for each seed; the first carries the label."""
-    for place, (_, own) in enumerate(courses.groupby("seed", sort=False)):
-        axes.plot(own["steps"], own[name], label=None if place else label, **props)
+    for place, (_, course) in enumerate(courses.groupby("seed", sort=False)):
+        axes.plot(course["steps"], course[name], label=None if place else label, **props)
 
 
 # Small panels for many tasks: a column a task, a row an architecture, in bands like lines of text.
@@ -158,17 +158,19 @@ def dot_rows(
 
     ``rows`` are a label and what dots' keys lead into; by default all tasks and kinds of network.
     """
-    rows = rows or [(f"{task_name(task)}, {row_name(kind)}", found) for task, kind, found in kinds_of(result)]
+    rows = rows or [
+        (f"{task_name(task)}, {row_name(kind)}", values) for task, kind, values in kinds_of(result)
+    ]
     if not rows:
         return blank()
     with style():
         figure = Figure(figsize=(8.6, row_height * len(rows) + 1.7))
         grid = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
         for axes, (title, dots) in zip(grid, panels.items(), strict=True):
-            for place, (_, found) in enumerate(reversed(rows)):
+            for place, (_, values) in enumerate(reversed(rows)):
                 axes.axhline(place, color="#e8e8e8", lw=0.8, zorder=0)
                 for dot in dots:
-                    draw_dot(axes, dot, found, place)
+                    draw_dot(axes, dot, values, place)
             axes.set_title(title, loc="left")
             axes.set_xlabel(xlabel)
             if xlim is not None:
@@ -184,16 +186,16 @@ def dot_rows(
     return figure
 
 
-def at(found: dict, key: str) -> dict | float | None:
+def at(values: dict, key: str) -> dict | float | None:
     """What stands at a dotted key; None where nothing does."""
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
 
 
-def draw_dot(axes: Axes, dot: Dot, found: dict, place: float) -> None:
+def draw_dot(axes: Axes, dot: Dot, values: dict, place: float) -> None:
     """A dot and its interval in the row at a place."""
-    interval = at(found, dot.key)
+    interval = at(values, dot.key)
     interval = interval if isinstance(interval, dict) else {"value": interval, "low": None}
     if interval["value"] is None:
         return
@@ -311,16 +313,16 @@ def drawn_or_driven(
     shown = courses[courses["kind"].isin(list(kinds))] if len(courses) else courses
     if shown.empty:
         return {}, pd.DataFrame()
-    steps, found = {}, []
-    for (kind, name, way), own in shown.groupby(["kind", "name", "way"], sort=False, dropna=False):
-        steps[kind] = own["steps"].tolist()
-        rounded = {curve: [_short(value) for value in own[curve]] for curve in CURVES if curve in own}
-        found.append({"kind": kind, "name": name, "way": way if isinstance(way, str) else None} | rounded)
+    steps, networks = {}, []
+    for (kind, name, way), course in shown.groupby(["kind", "name", "way"], sort=False, dropna=False):
+        steps[kind] = course["steps"].tolist()
+        rounded = {curve: [_short(value) for value in course[curve]] for curve in CURVES if curve in course}
+        networks.append({"kind": kind, "name": name, "way": way if isinstance(way, str) else None} | rounded)
     ends = shown.groupby(["kind", "name"], sort=False).last().fillna({"way": "neither"}).reset_index()
     groups = ends.replace({"kind": dict(kinds)}).groupby(["kind", "way"], sort=False)
     table = groups[[curve for curve in CURVES if curve in ends]].mean().round(2).rename(columns=CURVES)
     names = {kind: kinds[kind] for kind in kinds if kind in steps}
-    return {"kinds": names, "steps": steps, "networks": found} | more, table.assign(networks=groups.size())
+    return {"kinds": names, "steps": steps, "networks": networks} | more, table.assign(networks=groups.size())
 
 
 def _short(value: float) -> float | None:
@@ -347,10 +349,10 @@ def of_heads(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]
     if not result.tables.get("courses"):
         return {}, pd.DataFrame()
     courses = _copying(result)
-    own = courses.groupby(["scenario", "heads", "body", "seed"], sort=False)
-    numbers = own.ngroup()
+    by_network = courses.groupby(["scenario", "heads", "body", "seed"], sort=False)
+    numbers = by_network.ngroup()
     courses["name"] = numbers - numbers.groupby(courses["scenario"]).transform("min")
-    courses["way"] = _way(own["right"].transform("last"))
+    courses["way"] = _way(by_network["right"].transform("last"))
     return drawn_or_driven(courses.rename(columns={"scenario": "kind"}), kinds)
 
 

@@ -10,7 +10,7 @@ from attnlib.models.config import Cell
 from companion import paths
 from companion.data.words import TokenizerName
 from companion.results import config as settings
-from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
+from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task, setting
 from companion.results.frames import Table, frame
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column, share
@@ -46,22 +46,29 @@ def family(task: str) -> str:
 class PlannedConfig(BaseConfig):
     """Settings of models that the task suite plans."""
 
-    #: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``
-    scale: Scale = "quick"
-    task: tuple[Task, ...] = QUICK_TASKS  #: tasks of the suite, by name
-    seeds: Positive | None = None  #: models of each kind, seeds 0 … seeds − 1; the plan's number by default
-    width: Positive | None = None  #: of states and embeddings; the plan's by default
-    steps: Positive | None = None  #: updates of every model; the plan's number by default
-    fit_samples: Positive = 2_000  #: training samples that the components are fitted on, at most
+    scale: Scale = setting(
+        "quick", "set by the profile: which training settings and data sizes are used, quick or paper"
+    )
+    task: tuple[Task, ...] = setting(QUICK_TASKS, "tasks of the suite, by name")
+    seeds: Positive | None = setting(
+        None, "models of each kind, seeds 0 … seeds − 1; the plan's number by default"
+    )
+    width: Positive | None = setting(None, "of states and embeddings; the plan's by default")
+    steps: Positive | None = setting(None, "updates of every model; the plan's number by default")
+    fit_samples: Positive = setting(2_000, "training samples that the components are fitted on, at most")
 
 
 class FilesConfig(PlannedConfig):
     """The same, of tasks or of two files of the reader's own."""
 
-    source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
-    target: Path | None = None  #: the same sentences in the other language, line by line
-    #: how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default
-    tokenizer: TokenizerName | None = None
+    source: Path | None = setting(
+        None, "text file of your own, one sentence a line, as the task. Needs target"
+    )
+    target: Path | None = setting(None, "the same sentences in the other language, line by line")
+    tokenizer: TokenizerName | None = setting(
+        None,
+        "how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default",
+    )
 
     def check(self) -> None:
         self.take_files("task")
@@ -71,16 +78,17 @@ class FilesConfig(PlannedConfig):
         """Makes files the one task of these fields; nobody has asked for the tasks that a profile has."""
         profiles = getattr(sys.modules[self.__module__], "PROFILES", {})  # not there yet while it is made
         usual = [profiles[name] for name in paths.PROFILES if name in profiles]
-        settings.take_files(self, **{name: {getattr(each, name) for each in usual} for name in names})
+        settings.take_files(self, **{name: {getattr(profile, name) for profile in usual} for name in names})
 
 
 class SuiteConfig(FilesConfig):
     """Settings of an experiment over the task suite. A point is a task × architecture × cell × seed."""
 
-    #: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)  #: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
-    embedding_scale: AboveZero = 0.3  #: standard deviation of the embeddings at the start of training
+    architecture: tuple[Attending, ...] = setting(
+        ("AED", "AO"), "AED, recurrent with attention, or AO, attention only. VED has no attention to analyse"
+    )
+    cell: tuple[Cell, ...] = setting(("gru",), "recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none")
+    embedding_scale: AboveZero = setting(0.3, "standard deviation of the embeddings at the start of training")
 
 
 PROFILES = {
@@ -186,6 +194,6 @@ def outcomes(terms: dict) -> dict[str, float | None]:
         "input_share": shares["input_input"],
         "residual_share": sum(share for pair, share in shares.items() if "residual" in pair),
         "residual_residual": shares["residual_residual"],
-        **{name: own["similarity"] for name, own in rebuilt.items()},
-        **{f"{name}_argmax": own["argmax_agreement"] for name, own in rebuilt.items()},
+        **{name: agreement["similarity"] for name, agreement in rebuilt.items()},
+        **{f"{name}_argmax": agreement["argmax_agreement"] for name, agreement in rebuilt.items()},
     }

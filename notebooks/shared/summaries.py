@@ -365,7 +365,7 @@ def rows_of(nested, *names: str) -> list[dict]:
     if not isinstance(nested, Mapping | list):
         return [{names[0]: nested}]
     keyed = nested.items() if isinstance(nested, Mapping) else enumerate(nested)
-    return [{names[0]: key} | row for key, own in keyed for row in rows_of(own, *names[1:])]
+    return [{names[0]: key} | row for key, branch in keyed for row in rows_of(branch, *names[1:])]
 
 
 def level_key(level: float | str) -> str:

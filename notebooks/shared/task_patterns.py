@@ -18,9 +18,9 @@ from attnlib.probes.alignment_error import link_mask, words_only
 from companion.runs import registry
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
-from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
+from notebooks.shared.tasks.lexicon import ADJECTIVES, TOPICS, summarise
 
 PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
 STATES = ("trained", "untrained")
@@ -50,7 +50,7 @@ def measure_patterns(recording: Recording) -> dict:
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     topics = torch.from_numpy(task.source_vocabulary.encode(list(TOPICS)))
-    found: dict = {}
+    patterns: dict = {}
     for state in STATES:
         network = network_of(recording, state)
         sums: dict[str | tuple[int, ...], np.ndarray] = {}
@@ -62,16 +62,16 @@ def measure_patterns(recording: Recording) -> dict:
                 shown |= {"gold": gold.float(), "even": even[:, None].expand_as(gold)}
             where = words_only(batch.target_mask), words_only(batch.source_mask)
             for name, attention in shown.items():
-                own = pattern_sums(attention, gold, torch.isin(batch.source, topics), *where)
-                sums[name] = sums.get(name, 0) + own
-        named = {name: _ratios(own) for name, own in sums.items()}
+                totals = pattern_sums(attention, gold, torch.isin(batch.source, topics), *where)
+                sums[name] = sums.get(name, 0) + totals
+        named = {name: _ratios(totals) for name, totals in sums.items()}
         layers, width = heads.shape[:2]
         by_layer = [[named[layer, head] for head in range(width)] for layer in range(layers)]
-        found[state] = {"all": named["all"], "heads": by_layer}
-        found.setdefault("references", {name: named[name] for name in ("gold", "even") if name in named})
+        patterns[state] = {"all": named["all"], "heads": by_layer}
+        patterns.setdefault("references", {name: named[name] for name in ("gold", "even") if name in named})
     valid = torch.from_numpy(judged.target_lengths).sum() + len(judged)  # words and end marks
     right = recording["right"].double().sum((1, 2)) / valid
-    return found | {
+    return patterns | {
         "steps": recording["steps"].tolist(),
         "token_accuracy": right.tolist(),
         "exact_match": float(exact_matches(recording, judged).mean()),
@@ -88,10 +88,10 @@ def measure_pattern_agreement(recording: Recording, other: Recording, *, state: 
     ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
     predict the same word, a topic: all that both tasks write). Raises BadInput: the sources differ.
     """
-    corpora = [judged_samples(one.spec.resolved) for one in (recording, other)]
+    corpora = [judged_samples(network.spec.resolved) for network in (recording, other)]
     if not np.array_equal(corpora[0].source_ids, corpora[1].source_ids):
         raise BadInput("two networks are compared on the same sources; give both the same options and seed")
-    rows = [_rows_by_source(one, network_of(one, state)) for one in (recording, other)]
+    rows = [_rows_by_source(network, network_of(network, state)) for network in (recording, other)]
     sentence = [_shared(a.mean(0), b.mean(0)) for (a, _), (b, _) in zip(*rows, strict=True)]
     same = [
         _shared(a[first[word]], b[second[word]])
@@ -108,15 +108,15 @@ def measure_example(recording: Recording) -> dict:
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     chosen = example_of(judged, task.source_vocabulary.words)
-    found = {
+    example = {
         "source": [*task.source_vocabulary.decode(judged.source(chosen)), "end"],
         "target": task.target_vocabulary.decode(judged.target(chosen)),
         "gold": sorted([target, place] for place, target in task.gold[chosen]),  # a row and a column
     }
     for state in STATES:
         ((_, heads),) = attention_to_source(network_of(recording, state), judged.subset([chosen]))
-        found[state] = heads.mean((0, 1))[0, :-1].tolist()
-    return found
+        example[state] = heads.mean((0, 1))[0, :-1].tolist()
+    return example
 
 
 def example_of(corpus: Corpus, words: tuple[str, ...]) -> int:
@@ -124,9 +124,9 @@ def example_of(corpus: Corpus, words: tuple[str, ...]) -> int:
 
     def merits(sample: int) -> tuple[int, int, int, int]:
         sentence = [words[i] for i in corpus.source(sample)]
-        told = [place for place, _ in sorted(summarise(sentence)[1], key=itemgetter(1))]
+        topics = [place for place, _ in sorted(summarise(sentence)[1], key=itemgetter(1))]
         adjectives = sum(word in ADJECTIVES for word in sentence)
-        return len(told), int(told != sorted(told)), min(adjectives, 1), -len(sentence)
+        return len(topics), int(topics != sorted(topics)), min(adjectives, 1), -len(sentence)
 
     return max(range(len(corpus)), key=merits)
 
@@ -180,15 +180,15 @@ def _rows_by_source(
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     topics = set(task.source_vocabulary.encode(list(TOPICS)).tolist())
-    found: dict[int, tuple[np.ndarray, dict[int, int]]] = {}
+    by_sample: dict[int, tuple[np.ndarray, dict[int, int]]] = {}
     for batch, heads in attention_to_source(network, judged):
         for i, rows in zip(batch.indices.tolist(), heads.mean((0, 1)).double().numpy(), strict=True):
             source: Int[np.ndarray, " words"] = judged.source(i)
             # In the order of a set of (step, place): any other would move the last digit of the means.
             by_step = frozenset((step, place) for place, step in sorted(task.gold[i], key=itemgetter(1)))
-            own = {place: step for step, place in by_step if int(source[place]) in topics}
-            found[i] = rows[: len(judged.target(i)), : len(source) + 1], own
-    return [found[i] for i in range(len(judged))]
+            topic_steps = {place: step for step, place in by_step if int(source[place]) in topics}
+            by_sample[i] = rows[: len(judged.target(i)), : len(source) + 1], topic_steps
+    return [by_sample[i] for i in range(len(judged))]
 
 
 def _shared(first: Float[np.ndarray, " source"], second: Float[np.ndarray, " source"]) -> float:

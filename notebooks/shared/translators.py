@@ -57,8 +57,8 @@ def measure_translation(trained: TrainedModel, samples: int) -> dict:
     written, references = [], []
     for batch in evaluation_batches(first, BATCH):
         batch = batch.to(trained.model.readout.weight.device)
-        found = greedy(trained.model, batch, most).target_output
-        written += sentences(found.tolist(), words, MISSING["written"])
+        outputs = greedy(trained.model, batch, most).target_output
+        written += sentences(outputs.tolist(), words, MISSING["written"])
         references += sentences(batch.target_output.tolist(), words, MISSING["reference"])
     score = bleu(bleu_counts(written, references))
     return {"bleu": score} | {name: trained.history["held_out"][name] for name in QUALITIES}
@@ -108,24 +108,24 @@ def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) 
 
 def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
     """What tells which translators among the models count."""
-    own = [spec for spec in specs if spec.task in TRANSLATIONS]
-    longer = [replace(spec, steps=TWICE * spec.steps) for spec in own if spec.seed == 0]
-    return measurements_of((*own, *longer), measure_translation, samples=samples)
+    translators = [spec for spec in specs if spec.task in TRANSLATIONS]
+    longer = [replace(spec, steps=TWICE * spec.steps) for spec in translators if spec.seed == 0]
+    return measurements_of((*translators, *longer), measure_translation, samples=samples)
 
 
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
     from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
 
-    found: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
+    by_kind: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
     for measurement in translator_measurements(specs, samples):
         spec = measurement.spec
-        by_steps = found.setdefault((spec.task, spec.architecture), {})
+        by_steps = by_kind.setdefault((spec.task, spec.architecture), {})
         for _, translation in answers([measurement], store):
             by_steps.setdefault(spec.steps, []).append(translation)
     both = {
         kind: (by_steps[min(by_steps)], by_steps[max(by_steps)])
-        for kind, by_steps in found.items()
+        for kind, by_steps in by_kind.items()
         if len(by_steps) == 2
     }
     return {

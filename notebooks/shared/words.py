@@ -5,21 +5,21 @@ from typing import Any
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceCell
-from companion.results.config import BaseConfig, Positive
+from companion.results.config import BaseConfig, Positive, setting
 from companion.runs.procedure import RunSpec
 
 
 class WordsConfig(BaseConfig):
     """Settings of networks on such sentences."""
 
-    seeds: Positive = 3  #: networks of each kind
-    words: int = 10  #: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
-    shortest: int = 4  #: fewest words of a sentence
-    longest: int = 12  #: most words of a sentence. All lengths between are equally frequent.
-    n_train: Positive = 8_000  #: sentences to train on
-    judged: Positive = 360  #: held-out sentences, of all lengths together
-    steps: Positive = 120  #: updates in training
-    learning_rate: float = 6e-3  #: of Adam
+    seeds: Positive = setting(3, "networks of each kind")
+    words: int = setting(10, "size of the vocabulary. A sentence of n words holds n · log2(words) bits")
+    shortest: int = setting(4, "fewest words of a sentence")
+    longest: int = setting(12, "most words of a sentence. All lengths between are equally frequent")
+    n_train: Positive = setting(8_000, "sentences to train on")
+    judged: Positive = setting(360, "held-out sentences, of all lengths together")
+    steps: Positive = setting(120, "updates in training")
+    learning_rate: float = setting(6e-3, "of Adam")
 
     def check(self) -> None:
         if not 3 <= self.shortest <= self.longest:
@@ -29,9 +29,9 @@ class WordsConfig(BaseConfig):
 class CoursesConfig(WordsConfig):
     """The same, where a network is looked at along its training."""
 
-    cell: tuple[SequenceCell, ...] = ("gru",)  #: ``gru``, ``lstm``
-    width: Positive = 64  #: of states and embeddings
-    snapshots: Positive = 5  #: evaluations during training
+    cell: tuple[SequenceCell, ...] = setting(("gru",), "gru, lstm")
+    width: Positive = setting(64, "of states and embeddings")
+    snapshots: Positive = setting(5, "evaluations during training")
 
 
 PAPER: dict[str, Any] = {  # of those that are looked at
@@ -40,8 +40,10 @@ PAPER: dict[str, Any] = {  # of those that are looked at
 }  # fmt: skip
 
 
-def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None, **own: object) -> RunSpec:
-    """A network on the one-to-one task; ``own`` are settings that chapters do not have in common."""
+def spec_on_words(
+    config: WordsConfig, *, seed: int, shortest: int | None = None, **settings: object
+) -> RunSpec:
+    """A network on the one-to-one task; ``settings`` are those that chapters do not have in common."""
     options = {
         "n_words": config.words,
         "min_length": config.shortest if shortest is None else shortest,
@@ -51,7 +53,7 @@ def spec_on_words(config: WordsConfig, *, seed: int, shortest: int | None = None
     }
     return RunSpec.of(
         "recurrent_sequences", seed=seed, task="one_to_one", options=tuple(options.items()),
-        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **own,
+        steps=config.steps, learning_rate=config.learning_rate, judged=config.judged, **settings,
     )  # fmt: skip
 
 
@@ -69,9 +71,9 @@ def link_distances(
     >>> link_distances(diagonal, 4), link_distances(diagonal, 4, reverse=True)
     ([5, 5, 5, 5], [2, 4, 6, 8])
     """
-    found = []
+    distances = []
     for source, target in links:
         if not 0 <= source < source_length or target < 0:
             raise BadInput(f"link {(source, target)} points beyond a source of {source_length} words")
-        found.append((source + 1 if reverse else source_length - source) + target + 1)
-    return found
+        distances.append((source + 1 if reverse else source_length - source) + target + 1)
+    return distances

@@ -12,9 +12,9 @@ from companion.results.config import override
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics.word_counts import Bags, derivative_at_random
-from notebooks.primer.scoring_functions.asked_before import PreviousStateQueries
-from notebooks.shared.transformer_sequences import tie_encoder
+from notebooks.learn.early_dynamics.trainings.word_counts import Bags, derivative_at_random
+from notebooks.primer.scoring_functions.trainings.asked_before import PreviousStateQueries
+from notebooks.shared.trainings.transformer_sequences import tie_encoder
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.attnlib.models.model_builders import sequence_network, transformer
 from tests.attnlib.refusals import assert_refused

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from companion.paths import ARCHIVE
-from companion.runs.answer import all_measurements
+from companion.results.answer import all_measurements
 from companion.runs.archive import Archive
 from tools.differences import Difference
 from tools.sentinels import EQUAL, SHORTENED, choose, judge, size

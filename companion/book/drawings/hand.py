@@ -209,7 +209,7 @@ def plain(text: str) -> str:
         >>> plain("s_{t−1} and h_t")
         'st−1 and ht'
     """
-    return SUBSCRIPT.sub(lambda found: f"{found[1]}{found[2] or found[3]}", text)
+    return SUBSCRIPT.sub(lambda match: f"{match[1]}{match[2] or match[3]}", text)
 
 
 def _number(value: float) -> str:
@@ -232,11 +232,11 @@ def _with_subscripts(words: Words) -> str:
     content = escape(words.content)
     pieces: list[str] = []
     end, lowered = 0, False
-    for found in SUBSCRIPT.finditer(content):
-        before = content[end : found.start()] + found[1]
+    for match in SUBSCRIPT.finditer(content):
+        before = content[end : match.start()] + match[1]
         pieces.append(f'<tspan dy="-{drop}">{before}</tspan>' if lowered else before)
-        pieces.append(f'<tspan dy="{drop}" font-size="{small}">{found[2] or found[3]}</tspan>')
-        end, lowered = found.end(), True
+        pieces.append(f'<tspan dy="{drop}" font-size="{small}">{match[2] or match[3]}</tspan>')
+        end, lowered = match.end(), True
     rest = content[end:]
     pieces.append(f'<tspan dy="-{drop}">{rest}</tspan>' if lowered and rest else rest)
     return "".join(pieces)

@@ -29,7 +29,7 @@ from companion.runs.suite import spec_of, task_of
 from notebooks.attend.alignment_breakdown.switches import ABOUT, NETWORKS, SUBSETS
 from notebooks.shared.measure import fit_components, measure_alignment_terms
 from notebooks.shared.style import task_name
-from notebooks.shared.tasks import interpret
+from notebooks.shared.tasks.synthetic import interpret
 
 UPDATES = {"scan": 3000, "reordering_50": 1500, "one_to_one": 600}  # the quick profile's are too few to copy
 FIT_SAMPLES, EXAMPLES = 2_000, 12
@@ -44,8 +44,8 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
     trained = replace(trained, history={"held_out": evaluate(network, corpus)})
     fitted, tensors = fit_components(trained, FIT_SAMPLES), dict(network.state_dict())
     for side in ("encoder", "decoder"):
-        own = getattr(fitted, side)
-        tensors |= {f"{side}.temporal": own.temporal, f"{side}.chi": own.input}
+        components = getattr(fitted, side)
+        tensors |= {f"{side}.temporal": components.temporal, f"{side}.chi": components.input}
     numbers = torch.cat([tensor.half().flatten() for tensor in tensors.values()]).numpy()
     held = {
         "name": f"{task}-{architecture}",
@@ -57,7 +57,7 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
     about = f"{run_id(trained.spec)} in half precision: see networks.json of the chapter"
     text = f"// {about}\nInstruments.give({json.dumps(held, ensure_ascii=False, separators=(',', ':'))});\n"
     write_text_atomic(folder / f"{task}-{architecture}.js", text)
-    found = measure_alignment_terms(trained, FIT_SAMPLES)
+    measured = measure_alignment_terms(trained, FIT_SAMPLES)
     chosen = range(0, len(corpus), max(1, len(corpus) // EXAMPLES))
     return {
         "task": task,
@@ -65,8 +65,8 @@ def export(task: str, architecture: str, store: Store, folder: Path) -> dict:
         "architecture": architecture,
         "examples": [" ".join(words.decode(corpus.source(i).tolist())) for i in chosen][:EXAMPLES],
         "spec": run_record(trained.spec),
-        "held_out": found["quality"],
-        "similarity": {subset: found["substitution"][subset]["similarity"] for subset in SUBSETS},
+        "held_out": measured["quality"],
+        "similarity": {subset: measured["substitution"][subset]["similarity"] for subset in SUBSETS},
     }
 
 

@@ -14,10 +14,12 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
     """What the page is told of the networks, and how close subsets of terms come on held-out sentences."""
     networks = json.loads(ABOUT.read_text(encoding="utf-8"))
     rows = [
-        {"task": one["name"], "network": NETWORKS[one["architecture"]]}
-        | {f"similarity, {label}": one["similarity"][subset] for subset, label in SUBSETS.items()}
-        | {"words right": one["held_out"]["token_accuracy"]}
-        for one in networks
+        {"task": network["name"], "network": NETWORKS[network["architecture"]]}
+        | {f"similarity, {label}": network["similarity"][subset] for subset, label in SUBSETS.items()}
+        | {"words right": network["held_out"]["token_accuracy"]}
+        for network in networks
     ]
-    shown = [{key: one[key] for key in ("task", "architecture", "name", "examples")} for one in networks]
+    shown = [
+        {key: network[key] for key in ("task", "architecture", "name", "examples")} for network in networks
+    ]
     return {"networks": shown}, pd.DataFrame(rows).set_index(["task", "network"]).round(2)

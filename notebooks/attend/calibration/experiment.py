@@ -22,7 +22,7 @@ from attnlib.decomposition.terms import PAIRS, alignment_terms
 from attnlib.models.config import Cell
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
-from companion.results.config import Positive, Task
+from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column, Columns, share
@@ -113,8 +113,8 @@ class Replaceable:
 
     def with_other(self, part: str, way: str) -> Float[Tensor, "batch length width"]:
         """Return the states with this part of another place."""
-        own = getattr(self.parts, part)
-        return self.states - own + self.donors.origin(way, part).of(own)
+        component = getattr(self.parts, part)
+        return self.states - component + self.donors.origin(way, part).of(component)
 
 
 class OutcomeSums:
@@ -187,14 +187,14 @@ class Outcome:
 
 def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
     """Return what each attribution says, by side, part and attribution."""
-    found, rebuilt = shares.result(), substitution.result()
+    terms_shares, rebuilt = shares.result(), substitution.result()
     terms = []
     for decoder, encoder in PAIRS:
         pair = STATE_PARTS.index(decoder), STATE_PARTS.index(encoder)
         row = {
             "term": f"{decoder}·{encoder}",
-            "covariance_share": float(found.covariance[pair]),
-            "mean_absolute_share": float(found.mean_absolute[pair]),
+            "covariance_share": float(terms_shares.covariance[pair]),
+            "mean_absolute_share": float(terms_shares.mean_absolute[pair]),
             "similarity_without": rebuilt[f"without_{decoder}_{encoder}"].similarity,
         }
         terms.append(row)
@@ -204,14 +204,18 @@ def _attributions(shares: ShareSums, substitution: SubstitutionSums) -> dict:
 class Config(SuiteConfig):
     """Settings of the task suite, cells beside the GRU, and how much is replaced."""
 
-    more_cells: tuple[Cell, ...] = ()  #: cells of AED that are added on some tasks only
-    cells_on: tuple[Task, ...] = CELL_TASKS  #: the tasks on which they are
-    #: tasks without AO: it does not learn what no position alone decides, and only learned networks count
-    needs_memory: tuple[Task, ...] = (*DIAL[1:], "reversal", "scan", "scan_extended")
-    #: held-out samples of each network in whose forward pass parts are replaced, at most
-    samples: Positive = 200
-    #: held-out sentences that each translator writes, which tell whether it counts
-    translated: Positive = 200
+    more_cells: tuple[Cell, ...] = setting((), "cells of AED that are added on some tasks only")
+    cells_on: tuple[Task, ...] = setting(CELL_TASKS, "the tasks on which they are")
+    needs_memory: tuple[Task, ...] = setting(
+        (*DIAL[1:], "reversal", "scan", "scan_extended"),
+        "tasks without AO: it does not learn what no position alone decides, and only learned networks count",
+    )
+    samples: Positive = setting(
+        200, "held-out samples of each network in whose forward pass parts are replaced, at most"
+    )
+    translated: Positive = setting(
+        200, "held-out sentences that each translator writes, which tell whether it counts"
+    )
 
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")

@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.corpus import Corpus, collate
 from companion.data import task as data
-from companion.results.config import Positive
+from companion.results.config import Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
@@ -22,7 +22,6 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
 from notebooks.attend.interchange.transplants import TRANSPLANTS
-from notebooks.shared import tasks as rules
 from notebooks.shared.intervals import interval_of
 from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
 from notebooks.shared.readings import EFFECTS, effects_of_exchange, exchange_measurements, readings
@@ -41,6 +40,7 @@ from notebooks.shared.suite import (
     with_family,
 )
 from notebooks.shared.summaries import Bootstrap, correlations, differences, end_differences, summarise
+from notebooks.shared.tasks import synthetic as rules
 from notebooks.shared.translators import (
     LEARNED,
     translator_measurements,
@@ -135,14 +135,14 @@ def measure_transplant(trained: TrainedModel, fit_samples: int, samples: int) ->
             attention = dict(_transplanted(model, first, second, fitted))
             for name, rows in attention.items():
                 largest = rows.argmax(-1)
-                own = (largest == places[0])[judged]
+                at_first = (largest == places[0])[judged]
                 other = (largest == places[1])[judged]
                 moved = (rows - attention["none"]).abs().sum(-1)[judged] / 2
-                sums[name] += torch.stack([part.double().sum().cpu() for part in (own, other, moved)])
+                sums[name] += torch.stack([part.double().sum().cpu() for part in (at_first, other, moved)])
     shares = {}
     for name, total in sums.items():
-        own, other, variation = (total / words).tolist()
-        shares[name] = {"own": own, "other": other, "variation": variation}
+        at_first, other, variation = (total / words).tolist()
+        shares[name] = {"own": at_first, "other": other, "variation": variation}
     return rounded({"pairs": len(twins), "words": words, **shares})
 
 
@@ -159,12 +159,15 @@ def _transplanted(model, first, second, fitted) -> Iterator[tuple[str, Float[Ten
 class Config(SuiteConfig):
     """Settings of the task suite, and how much is exchanged."""
 
-    #: held-out samples of each network in whose forward pass parts are exchanged, at most
-    samples: Positive = 200
-    #: recurrent networks along the dial, seeds 0 … n − 1; as many as of other tasks by default
-    dial_seeds: Positive | None = None
-    #: held-out sentences that each translator writes, which tell whether it counts
-    translated: Positive = 200
+    samples: Positive = setting(
+        200, "held-out samples of each network in whose forward pass parts are exchanged, at most"
+    )
+    dial_seeds: Positive | None = setting(
+        None, "recurrent networks along the dial, seeds 0 … n − 1; as many as of other tasks by default"
+    )
+    translated: Positive = setting(
+        200, "held-out sentences that each translator writes, which tell whether it counts"
+    )
 
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
@@ -439,11 +442,11 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_no_networks() -> dict[str, dict]:
     """Return what is at the keys of correlations and marks without a network."""
-    found: dict[str, dict] = {"by_task": {}, "dial.by_mark": {}, "dial.transplant": {}}
+    unknown: dict[str, dict] = {"by_task": {}, "dial.by_mark": {}, "dial.transplant": {}}
     for part in STATE_PARTS:
-        found[f"follows.{part}"] = interval_of()
-        found[f"follows.split.{part}"] = interval_of()
-    return found | {"follows.output": interval_of(), "follows.output_of_large": interval_of()}
+        unknown[f"follows.{part}"] = interval_of()
+        unknown[f"follows.split.{part}"] = interval_of()
+    return unknown | {"follows.output": interval_of(), "follows.output_of_large": interval_of()}
 
 
 def _counts(learned: Table) -> dict[str, int]:

@@ -25,7 +25,7 @@ from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
-from companion.results.config import Attending, Positive, check_width, looked_up
+from companion.results.config import Attending, Positive, check_width, looked_up, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.rounding import rounded
@@ -33,12 +33,12 @@ from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_of
-from notebooks.shared import tasks as rules
 from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.plan import settings_of
 from notebooks.shared.suite import BY_KIND, SUITE, PlannedConfig, model_specs, suite_frame
 from notebooks.shared.summaries import summarise
-from notebooks.shared.tasks import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+from notebooks.shared.tasks import synthetic as rules
+from notebooks.shared.tasks.synthetic import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 _STREAM = 0x5A1B
 
@@ -506,13 +506,13 @@ def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit
     task = trained.task
     reach = dict(trained.spec.task_options).get("reach", "both")
     fitted = fit_components(trained, fit_samples)
-    found = {}
+    by_swap = {}
     with torch.inference_mode():
         for swap in swaps_of(task):
             held_out = draw_pairs(task, swap, pairs, reach=reach)
             training = draw_pairs(task, swap, fit_pairs, part="train", reach=reach)
-            found[swap.name] = _judge(trained, swap, held_out, training, fitted)
-    return rounded(found, decimals=DIGITS)
+            by_swap[swap.name] = _judge(trained, swap, held_out, training, fitted)
+    return rounded(by_swap, decimals=DIGITS)
 
 
 def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
@@ -567,11 +567,11 @@ def _exact(trace) -> float:
 
 
 def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
-    found = []
+    shares = []
     for trace, gold in zip(traces, torch.from_numpy(pairs.gold).T.to(forks.device), strict=True):
         best = trace.attention[torch.arange(len(forks)), forks].argmax(-1)
-        found.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
-    return found
+        shares.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
+    return shares
 
 
 def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
@@ -656,15 +656,15 @@ def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
     size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
     sample = int(size.argmin())
     task = trained.task
-    found: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
+    example: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
     for name, trace in zip(("first", "second"), traces, strict=True):
         source, target = trace.source_mask[sample], trace.target_mask[sample]
-        found[name] = {
+        example[name] = {
             "source": task.source_vocabulary.decode(trace.source_tokens[sample][source].tolist()),
             "target": task.target_vocabulary.decode(trace.target_outputs[sample][target].tolist()),
             "attention": (trace.attention[sample][target][:, source] * 1000).round().int().tolist(),
         }
-    return found
+    return example
 
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
@@ -687,13 +687,14 @@ def _turned(task: str) -> None:
 class Config(PlannedConfig):
     """Settings; a model is a task × architecture × cell × seed."""
 
-    #: scan, scan_extended, reordering_N with N from 1 to 100
-    task: tuple[Annotated[str, looked_up(_turned)], ...] = ("reordering_50", "scan")
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
+    task: tuple[Annotated[str, looked_up(_turned)], ...] = setting(
+        ("reordering_50", "scan"), "scan, scan_extended, reordering_N with N from 1 to 100"
+    )
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    cell: tuple[Cell, ...] = setting(("gru",), "the recurrence of AED: gru, lstm, vanilla, ugrnn")
     fit_samples: Positive = 1_000
-    pairs: Positive = 96  #: held-out pairs of sentences of each kind of swap, at most
-    fit_pairs: Positive = 300  #: training pairs of each kind that mean effects are fitted on, at most
+    pairs: Positive = setting(96, "held-out pairs of sentences of each kind of swap, at most")
+    fit_pairs: Positive = setting(300, "training pairs of each kind that mean effects are fitted on, at most")
 
     def check(self) -> None:
         check_width(self)

@@ -14,7 +14,7 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     """Both runs of every pair; ``gain``: how much of the change the input component makes, over networks."""
     if not result.tables.get("examples"):
         return {}, pd.DataFrame()
-    found, rows = [], []
+    listed, rows = [], []
     for names, pair in pd.DataFrame(result.tables["examples"]).groupby(PAIR, sort=False):
         runs = [_run(pair[pair["run"] == run].sort_values("target_position")) for run in ("first", "second")]
         steps, place = min(len(run["matrix"]) for run in runs), int(pair["position"].iloc[0])
@@ -23,16 +23,16 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
         task, kind, swap = names
         gain = result.values[task][kind][swap]["predictions"]["changed"]["input"]["gain"]["value"]
         rows.append([task_name(task), kind, swap, words, abs(after - before).sum(1).mean() / 2, gain])
-        found.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs, "gain": gain})
-    tasks = {pair["task"]: task_name(pair["task"]) for pair in found}
-    own = {pair["swap"]: swaps[pair["swap"]] for pair in found}
+        listed.append(dict(zip(PAIR, names, strict=True)) | {"place": place, "runs": runs, "gain": gain})
+    tasks = {pair["task"]: task_name(pair["task"]) for pair in listed}
+    shown_swaps = {pair["swap"]: swaps[pair["swap"]] for pair in listed}
     columns = ["task", "network", "exchange", "words", "weight that moves, mean of steps"]
     columns.append("made by the input component alone, mean of networks")
     table = pd.DataFrame(rows, columns=columns).set_index("task").round(2)
     # Tasks of which networks run in the page.
     here = find_root().glob("book/_files/instruments/networks/*-AED.js")
     named = sorted(path.stem.removesuffix("-AED") for path in here)
-    return {"tasks": tasks, "swaps": own, "pairs": found, "here": named}, table
+    return {"tasks": tasks, "swaps": shown_swaps, "pairs": listed, "here": named}, table
 
 
 def _run(rows: pd.DataFrame) -> dict:

@@ -29,7 +29,7 @@ from companion.runs.store import Store, TrainedModel
 from notebooks.shared.measure import Fitted, fit_components, plain
 from notebooks.shared.suite import BY_KIND, DIAL, SUITE, SuiteConfig, model_specs, suite_frame
 from notebooks.shared.summaries import summarise
-from notebooks.shared.tasks import ACTION_OF, TURN_OF
+from notebooks.shared.tasks.synthetic import ACTION_OF, TURN_OF
 
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each
@@ -53,7 +53,7 @@ def _by_links(task: Task) -> dict[int, int]:
         source, target = task.held_out.source(i), task.held_out.target(i)
         for place, step in links:
             counts.setdefault(int(source[place]), Counter())[int(target[step])] += 1
-    best = {word: found.most_common(1)[0] for word, found in counts.items()}
+    best = {word: targets.most_common(1)[0] for word, targets in counts.items()}
     return {word: to for word, (to, n) in sorted(best.items()) if n > MAJORITY * counts[word].total()}
 
 
@@ -81,12 +81,14 @@ def _by_dice(corpus: Corpus) -> dict[int, int]:
 
 def followers(corpus: Corpus) -> dict[int, int]:
     """For each token a decoder reads, begin mark included, the one that most often comes next."""
-    read, said = [], []
+    read, following = [], []
     for i in range(len(corpus)):
         words = corpus.target(i)
         read += [[BOS], words]
-        said += [words, [EOS]]
-    both, seen = np.unique(np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True)
+        following += [words, [EOS]]
+    both, seen = np.unique(
+        np.stack([np.concatenate(read), np.concatenate(following)]), axis=1, return_counts=True
+    )
     best: dict[int, tuple[int, int]] = {}
     for (v, w), n in zip(both.T.tolist(), seen.tolist(), strict=True):
         best[v] = max(best.get(v, (n, -w)), (n, -w))
@@ -132,13 +134,13 @@ LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 
 def _ablations() -> dict[str, Ablation]:
-    found: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
+    ablations: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
     for part in STATE_PARTS:
-        one, others = frozenset({part}), ALL - {part}
-        found |= {f"context_only_{part}": (ALL, one), f"context_without_{part}": (ALL, others)}
-        found |= {f"decoder_only_{part}": (one, ALL), f"decoder_without_{part}": (others, ALL)}
-        found |= {f"alone_context_{part}": (NONE, one), f"alone_decoder_{part}": (one, NONE)}
-    return found
+        alone, others = frozenset({part}), ALL - {part}
+        ablations |= {f"context_only_{part}": (ALL, alone), f"context_without_{part}": (ALL, others)}
+        ablations |= {f"decoder_only_{part}": (alone, ALL), f"decoder_without_{part}": (others, ALL)}
+        ablations |= {f"alone_context_{part}": (NONE, alone), f"alone_decoder_{part}": (alone, NONE)}
+    return ablations
 
 
 ABLATIONS = _ablations()
@@ -164,18 +166,18 @@ def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     rows, margins = torch.zeros(2), Margins(outputs)
     for trace in traces(trained.model, task.held_out, batch_size=BATCH):
         parts = logit_parts(fitted, trace, weights)
-        said = trace.target_outputs[trace.target_mask].cpu()
-        is_word = said != EOS
-        rows += torch.tensor([len(said), float(is_word.sum())])
+        words = trace.target_outputs[trace.target_mask].cpu()
+        is_word = words != EOS
+        rows += torch.tensor([len(words), float(is_word.sum())])
         for name, kept in ABLATIONS.items():
             logits = ablated(parts, kept) + bias
             for how in REPLACEMENTS:
                 if how == "mean":
                     gone = [i for i in range(2) if "temporal" not in kept[i]]
                     logits = logits + means[gone].sum(0) if gone else logits
-                hit = logits.argmax(-1) == said
+                hit = logits.argmax(-1) == words
                 right[how, name] += torch.tensor([float(hit.sum()), float((hit & is_word).sum())])
-        margins.update(parts, bias, said)
+        margins.update(parts, bias, words)
     return {
         "quality": trained.history["held_out"],
         "accuracy": _nested(right, rows, 0),
@@ -223,9 +225,9 @@ class Margins:
         self.logits = torch.zeros(7, dtype=torch.float64)
         self.rows = 0
 
-    def update(self, parts: LogitParts, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
-        known = torch.isin(said, self.outputs)
-        column = torch.tensor([self.place[word] for word in said[known].tolist()], dtype=torch.int64)
+    def update(self, parts: LogitParts, bias: Tensor, words: Int[Tensor, " rows"]) -> None:
+        known = torch.isin(words, self.outputs)
+        column = torch.tensor([self.place[word] for word in words[known].tolist()], dtype=torch.int64)
         pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)
         pieces = torch.cat([pieces, bias[self.outputs].expand(1, *pieces.shape[1:])])
         pieces = pieces - pieces.mean(-1, keepdim=True)
@@ -245,20 +247,22 @@ class Margins:
             "margin_covariance": covariance / covariance.sum(),
             "logit_share": self.logits / self.logits.sum(),
         }
-        found = {kind: dict(zip(names, map(plain, share), strict=True)) for kind, share in shares.items()}
-        return found | {"mean_margin": plain(total / self.rows)}
+        named_shares = {
+            kind: dict(zip(names, map(plain, share), strict=True)) for kind, share in shares.items()
+        }
+        return named_shares | {"mean_margin": plain(total / self.rows)}
 
 
 def chance(task: Task) -> dict[str, float]:
     """Accuracy on held-out outputs of always saying the most frequent output of training."""
-    found = {}
+    shares = {}
     for name, ends in (("all", 1), ("words", 0)):
         counts = np.bincount(task.train.target_ids, minlength=len(task.target_vocabulary))
         counts[EOS] += ends * len(task.train)
         judged_on = np.bincount(task.held_out.target_ids, minlength=len(counts))
         judged_on[EOS] += ends * len(task.held_out)
-        found[name] = plain(judged_on[counts.argmax()] / judged_on.sum())
-    return found
+        shares[name] = plain(judged_on[counts.argmax()] / judged_on.sum())
+    return shares
 
 
 def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs: Tensor) -> dict:

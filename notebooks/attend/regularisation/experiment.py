@@ -28,7 +28,7 @@ from attnlib.decomposition.rows import centred, total_variation, valid_rows
 from attnlib.models.corpus import Corpus
 from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
-from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of
+from companion.results.config import AboveZero, Attending, Field, Positive, Task, changes_of, setting
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column, Columns, share
@@ -167,11 +167,11 @@ def _side(fitted: Fitted, trace: Trace, side: str) -> tuple[Parts, Int[Tensor, "
 def _predicted(guesses: dict[str, Guess], parts: Parts, trace: Trace, side: str) -> dict[str, Tensor]:
     """The residuals that each of the contents predicts, zero at padding."""
     tokens = trace.target_tokens if side == "decoder" else trace.source_tokens
-    found = {}
+    predicted = {}
     for name, guess in guesses.items():
-        found[name] = torch.zeros_like(parts.residual)
-        found[name][parts.mask] = guess(parts, tokens).to(parts.residual)
-    return found
+        predicted[name] = torch.zeros_like(parts.residual)
+        predicted[name][parts.mask] = guess(parts, tokens).to(parts.residual)
+    return predicted
 
 
 def _with(parts: Parts, residual: Tensor | None) -> Parts:
@@ -188,9 +188,9 @@ def _rows(scores: Float[Tensor, "batch target source"], trace: Trace) -> tuple[T
     return valid_rows(scores, trace.target_mask, trace.source_mask, at_least=2)
 
 
-def _agreement(rows: Tensor, own: Tensor, valid: Tensor) -> np.ndarray:
+def _agreement(rows: Tensor, scores: Tensor, valid: Tensor) -> np.ndarray:
     """Sums of similarity and of rows with their largest weight at the same place, and the number of rows."""
-    first, second = softmax_over(rows, valid), softmax_over(own, valid)
+    first, second = softmax_over(rows, valid), softmax_over(scores, valid)
     same = first.argmax(-1) == second.argmax(-1)
     return np.array([float((1 - total_variation(first, second)).sum()), float(same.sum()), len(rows)])
 
@@ -251,16 +251,23 @@ class Config(PlannedConfig):
     """Settings; a network is a task × architecture × level of weight decay × seed."""
 
     task: tuple[Task, ...] = ("one_to_one",)
-    architecture: tuple[Attending, ...] = ("AED",)  #: AED, AO
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (0.0, 1e-3)  #: levels; the plan's own is 0
-    #: of states and embeddings, for the first task without weight decay, beside the plan's
-    widths: tuple[Positive, ...] = (32,)
-    length: tuple[AboveZero, ...] = ()  #: multiples of the planned updates, likewise
+    architecture: tuple[Attending, ...] = setting(("AED",), "AED, AO")
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = setting(
+        (0.0, 1e-3), "levels; the plan's own is 0"
+    )
+    widths: tuple[Positive, ...] = setting(
+        (32,), "of states and embeddings, for the first task without weight decay, beside the plan's"
+    )
+    length: tuple[AboveZero, ...] = setting((), "multiples of the planned updates, likewise")
     seeds: Positive | None = 3
-    #: 1: without weight decay the nine terms of all networks that the plan has, which other chapters measure
-    planned: int = 0
-    #: samples that the contents of residuals are fitted on, and as many to judge them on, at most
-    samples: Positive = 200
+    planned: int = setting(
+        0,
+        "1: without weight decay the nine terms of all networks that the plan has, which "
+        "other chapters measure",
+    )
+    samples: Positive = setting(
+        200, "samples that the contents of residuals are fitted on, and as many to judge them on, at most"
+    )
 
 
 PROFILES = {
@@ -285,12 +292,12 @@ PROFILES = {
 
 def axis(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """The networks along the axis, with the columns that name them."""
-    found, changes = {}, changes_of(config)
+    columns, changes = {}, changes_of(config)
     along = product(range(config.seeds or 3), config.architecture, config.task, config.weight_decay)
     for seed, architecture, task, level in along:
         spec = spec_of(task, architecture, scale=config.scale, seed=seed, weight_decay=level, **changes)
-        found[spec] = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
-    return found
+        columns[spec] = {"task": task, "architecture": architecture, "weight_decay": level, "seed": seed}
+    return columns
 
 
 def planned(config: Config) -> dict[ModelSpec, dict[str, object]]:
@@ -306,14 +313,14 @@ def planned(config: Config) -> dict[ModelSpec, dict[str, object]]:
 
 def others(config: Config) -> dict[ModelSpec, dict[str, object]]:
     """Networks of the first task without decay, of other widths or training lengths, with their columns."""
-    found = {}
+    columns = {}
     for plan in each_planned(config, config.task[0], "AED", config.seeds or 3):
         for width in sorted({plan.width, *config.widths}):
-            found[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": plan.seed}
+            columns[replace(plan, width=width)] = {"factor": "width", "level": width, "seed": plan.seed}
         for length in config.length:
             longer = replace(plan, steps=max(1, round(length * plan.steps)))
-            found[longer] = {"factor": "length", "level": length, "seed": plan.seed}
-    return found
+            columns[longer] = {"factor": "length", "level": length, "seed": plan.seed}
+    return columns
 
 
 def _terms_of(specs: Iterable[ModelSpec], config: Config) -> tuple[Measurement, ...]:

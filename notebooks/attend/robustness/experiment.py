@@ -21,7 +21,7 @@ from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.models.config import Cell
 from attnlib.models.corpus import Corpus, evaluation_batches
 from attnlib.trace import Trace
-from companion.results.config import AboveZero, Field, OneOf, Positive, Task
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -50,19 +50,19 @@ def measure_robustness(trained: TrainedModel, samples: int) -> dict:
         int(max(getattr(part, f"{side}_lengths").max() for part in (task.train, task.held_out))) + 1
         for side in ("source", "target")
     ]
-    found: dict = {}
+    numbers: dict = {}
     for way in EITHER:
         fit, held_out = (
             list(traces(model, corpus) if way == "teacher_forced" else _free(trained, corpus, longest[1]))
             for corpus in corpora
         )
         sides = _fitted(trained, fit, longest)
-        found[way] = _judged(sides, held_out)
+        numbers[way] = _judged(sides, held_out)
         if way == "teacher_forced":
-            found["variance"], found["memory"] = _variances(sides, held_out), memory(sides, fit, held_out)
+            numbers["variance"], numbers["memory"] = _variances(sides, held_out), memory(sides, fit, held_out)
         else:
-            found["same_words"] = _same_words(held_out, list(evaluation_batches(corpora[1], BATCH)))
-    return found
+            numbers["same_words"] = _same_words(held_out, list(evaluation_batches(corpora[1], BATCH)))
+    return numbers
 
 
 def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Trace]:
@@ -123,7 +123,10 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
             mean = (counts @ components.temporal / counts.sum()).to(parts.temporal)
             pieces = (parts.temporal - mean, parts.input, parts.residual)
             sums[side] += torch.stack([p[parts.mask].double().square().sum() for p in pieces]).cpu()
-    return {s: dict(zip(STATE_PARTS, map(plain, own / own.sum()), strict=True)) for s, own in sums.items()}
+    return {
+        s: dict(zip(STATE_PARTS, map(plain, variances / variances.sum()), strict=True))
+        for s, variances in sums.items()
+    }
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
@@ -152,8 +155,10 @@ def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
         part, score = centred(rows, valid)
         product += float((part * score).sum())
         total_square += float(score.square().sum())
-    found = {side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights}
-    return found | {"share": plain(product / total_square) if total_square else None}
+    remembered = {
+        side: plain(1 - missed[side] / present[side]) if present[side] else None for side in weights
+    }
+    return remembered | {"share": plain(product / total_square) if total_square else None}
 
 
 def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[Tensor, "lags_words width"]:
@@ -178,20 +183,24 @@ BOTH = (ALONE, AGAINST)
 class Config(FilesConfig):
     """Settings; each factor is varied around the plan's setting, the others staying as planned."""
 
-    task: tuple[Task, ...] = BOTH  #: tasks of the suite; the headline needs one_to_one and scan
-    #: those of them on which the factors are varied; the others keep the plan's setting
-    varied: tuple[Task, ...] = (ALONE,)
-    #: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip
-    factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = FACTORS
-    seeds: Positive | None = None  #: models of each setting; three by default
-    cell: tuple[Cell, ...] = ("gru", "vanilla")  #: levels of the factor: gru, lstm, vanilla, ugrnn
-    widths: tuple[Positive, ...] = (32,)  #: levels of the factor width
-    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (1e-3,)  #: levels of the factor
-    length: tuple[AboveZero, ...] = ()  #: levels of the factor, in multiples of the planned updates
-    n_words: tuple[Positive, ...] = (10,)  #: levels of the factor, for one-to-one alone
-    embedding_scale: tuple[AboveZero, ...] = ()  #: levels of the factor
-    clip: tuple[AboveZero, ...] = ()  #: levels of the factor: largest norm of a gradient
-    samples: Positive = 400  #: training samples, and held-out ones, for free running and memory, at most
+    task: tuple[Task, ...] = setting(BOTH, "tasks of the suite; the headline needs one_to_one and scan")
+    varied: tuple[Task, ...] = setting(
+        (ALONE,), "those of them on which the factors are varied; the others keep the plan's setting"
+    )
+    factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = setting(
+        FACTORS, "which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip"
+    )
+    seeds: Positive | None = setting(None, "models of each setting; three by default")
+    cell: tuple[Cell, ...] = setting(("gru", "vanilla"), "levels of the factor: gru, lstm, vanilla, ugrnn")
+    widths: tuple[Positive, ...] = setting((32,), "levels of the factor width")
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = setting((1e-3,), "levels of the factor")
+    length: tuple[AboveZero, ...] = setting((), "levels of the factor, in multiples of the planned updates")
+    n_words: tuple[Positive, ...] = setting((10,), "levels of the factor, for one-to-one alone")
+    embedding_scale: tuple[AboveZero, ...] = setting((), "levels of the factor")
+    clip: tuple[AboveZero, ...] = setting((), "levels of the factor: largest norm of a gradient")
+    samples: Positive = setting(
+        400, "training samples, and held-out ones, for free running and memory, at most"
+    )
 
     def check(self) -> None:
         self.take_files("task", "varied")
@@ -362,10 +371,10 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
     def at(settings: Sequence[Setting]) -> Table:
         groups = {}
-        for setting in settings:
-            for task, models in setting.models.items():
+        for varied in settings:
+            for task, models in varied.models.items():
                 first = models[0]
-                group = (setting.factor, setting.level, setting.planned, task, first.width, first.steps)
+                group = (varied.factor, varied.level, varied.planned, task, first.width, first.steps)
                 groups[group] = _asked_of(models, config)
         return plan_frame(groups, store, GROUP, columns=OUTCOMES, records=_numbers)
 
@@ -485,11 +494,11 @@ def _signs(estimate: dict) -> dict[str, bool | None]:
 def headline(conditions: list[dict]) -> dict:
     """At how many settings each half of the headline holds, ``clearly`` with a whole interval above zero;
     ``fails`` and ``unclear``: the settings without, in words."""
-    found = {}
+    halves = {}
     for half in dict.fromkeys(row["half"] for row in conditions):
         rows = [row for row in conditions if row["half"] == half and row["holds"] is not None]
         if rows:
-            found[half] = {
+            halves[half] = {
                 "settings": len(rows),
                 "holds": sum(row["holds"] for row in rows) / len(rows),
                 "clearly": sum(row["clearly"] for row in rows) / len(rows),
@@ -497,7 +506,7 @@ def headline(conditions: list[dict]) -> dict:
                 "fails": [_in_words(row) for row in rows if not row["holds"]],
                 "unclear": [_in_words(row) for row in rows if row["holds"] and not row["clearly"]],
             }
-    return found
+    return halves
 
 
 def _in_words(setting: dict) -> str:

@@ -15,7 +15,7 @@ from attnlib.errors import BadInput
 from attnlib.models.config import Architecture, Cell
 from attnlib.models.vocabulary import Vocabulary
 from attnlib.trace import Trace
-from companion.results.config import Positive, Task
+from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
@@ -173,10 +173,10 @@ def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
             held_out[side].update(states, tokens, mask)
             unseen[side] += int((~sides[side].seen[tokens] & mask).sum())
             valid[side] += int(mask.sum())
-    found: dict = {"quality": trained.history["held_out"], "fitted_on": fitted.samples}
+    numbers: dict = {"quality": trained.history["held_out"], "fitted_on": fitted.samples}
     for side, components in sides.items():
         shares = components.variance_explained()
-        found[side] = {
+        numbers[side] = {
             "held_out": held_out[side].result(),
             "fitted": {
                 name: getattr(shares, name)
@@ -186,8 +186,8 @@ def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
             "unseen": unseen[side] / valid[side],
         }
     if trained.spec.seed == 0:
-        found["pictures"] = pictures(trained, fitted)
-    return found
+        numbers["pictures"] = pictures(trained, fitted)
+    return numbers
 
 
 def _read(trace: Trace) -> dict[str, tuple]:
@@ -205,7 +205,7 @@ def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
         "input": space_of(both, ("input",)),
         "together": space_of(both, ("temporal", "input")),
     }
-    found: dict = {"explained": {name: _short(space.explained) for name, space in spaces.items()}}
+    pictured: dict = {"explained": {name: _short(space.explained) for name, space in spaces.items()}}
     vocabularies = {"encoder": trained.task.source_vocabulary, "decoder": trained.task.target_vocabulary}
     sample = trained.task.held_out.subset(np.arange(min(SENTENCES, len(trained.task.held_out))))
     (trace,) = traces(trained.model, sample, batch_size=SENTENCES)
@@ -215,7 +215,7 @@ def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
         words = words[parts.token_counts[words] > 0]
         temporal, inputs = parts.temporal[often], parts.input[words]
         states = _around_words(parts, words, *_read(trace)[side])
-        found[side] = {
+        pictured[side] = {
             "positions": often.tolist(),
             "temporal": _short(spaces["temporal"].project(temporal)),
             "temporal_together": _short(spaces["together"].project(temporal)),
@@ -228,7 +228,7 @@ def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
                 for index in range(len(rows))
             ],
         }
-    return found
+    return pictured
 
 
 def _shown(vocabulary: Vocabulary, words: torch.Tensor) -> list[str]:
@@ -238,13 +238,13 @@ def _shown(vocabulary: Vocabulary, words: torch.Tensor) -> list[str]:
 def _around_words(parts: Drawn, words: torch.Tensor, states, tokens, mask) -> list[tuple[int, torch.Tensor]]:
     """A few held-out states of each word, less mean and temporal component: what chi is the average of."""
     rest = states.double() - (parts.mean + parts.temporal)[: states.shape[1]]
-    found = []
+    around = []
     for index, word in enumerate(words.tolist()):
         rows = rest[mask & (tokens == word)]
         # evenly through the sample: neighbours come from one sentence
         chosen = torch.linspace(0, max(len(rows) - 1, 0), min(POINTS, len(rows))).round().long()
-        found.append((index, rows[chosen]))
-    return found
+        around.append((index, rows[chosen]))
+    return around
 
 
 def _short(table: torch.Tensor) -> list:
@@ -258,14 +258,19 @@ class Config(SuiteConfig):
     """Settings of the task suite, on fewer tasks and with VED beside the others."""
 
     task: tuple[Task, ...] = QUICK_TASKS
-    #: VED, recurrent without attention, AED with it, AO, attention only
-    architecture: tuple[Architecture, ...] = ("VED", "AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)  #: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
-    #: tasks on which VED is trained. On long sentences it learns little.
-    ved_task: tuple[Task, ...] = QUICK_TASKS
-    #: updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks.
-    ved_steps: Positive | None = None
-    ved_seeds: Positive | None = None  #: how many; as many as there are of the others when None
+    architecture: tuple[Architecture, ...] = setting(
+        ("VED", "AED", "AO"), "VED, recurrent without attention, AED with it, AO, attention only"
+    )
+    cell: tuple[Cell, ...] = setting(
+        ("gru",), "recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none"
+    )
+    ved_task: tuple[Task, ...] = setting(
+        QUICK_TASKS, "tasks on which VED is trained. On long sentences it learns little"
+    )
+    ved_steps: Positive | None = setting(
+        None, "updates of further VEDs on one-to-one: does it lack training, or room? None: no such networks"
+    )
+    ved_seeds: Positive | None = setting(None, "how many; as many as there are of the others when None")
 
     def check(self) -> None:
         super().check()

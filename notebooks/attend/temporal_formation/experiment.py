@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from attnlib.models.vocabulary import EOS
 from attnlib.trace import Trace
 from companion.data import registry
 from companion.data.task import Task
-from companion.results.config import Attending, Positive
+from companion.results.config import Attending, Positive, setting
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
@@ -95,15 +96,19 @@ def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float |
     """
     weight = (counts.double() / counts.sum())[:, None]
     curve, temporal = curve.double(), temporal.double()
-    own, other = (part - (weight * part).sum(0) for part in (temporal, curve))
-    spread, theirs = float((weight * own.square()).sum()), float((weight * other.square()).sum())
-    if spread == 0:
+    temporal_moves = temporal - (weight * temporal).sum(0)  # (position, width)
+    curve_moves = curve - (weight * curve).sum(0)
+    temporal_spread = float((weight * temporal_moves.square()).sum())
+    curve_spread = float((weight * curve_moves.square()).sum())
+    if temporal_spread == 0:
         return dict.fromkeys(("r2", "r2_centred", "cosine"))
-    product = float((weight * own * other).sum())
+    error = float((weight * (temporal - curve).square()).sum())
+    centred_error = float((weight * (temporal_moves - curve_moves).square()).sum())
+    together = float((weight * temporal_moves * curve_moves).sum())
     return {
-        "r2": 1 - float((weight * (temporal - curve).square()).sum()) / spread,
-        "r2_centred": 1 - float((weight * (own - other).square()).sum()) / spread,
-        "cosine": product / (spread * theirs) ** 0.5 if theirs > 0 else 0.0,
+        "r2": 1 - error / temporal_spread,
+        "r2_centred": 1 - centred_error / temporal_spread,
+        "cosine": together / (temporal_spread * curve_spread) ** 0.5 if curve_spread > 0 else 0.0,
     }
 
 
@@ -111,8 +116,8 @@ def plane(temporal: Curve, counts: Counts) -> tuple[Float[Tensor, "width 2"], Fl
     """The two main directions of the temporal components over positions, and their mean."""
     weight = (counts.double() / counts.sum())[:, None]
     centre = (weight * temporal.double()).sum(0)
-    own = (temporal.double() - centre) * weight.sqrt()
-    directions = torch.linalg.svd(own, full_matrices=False).Vh[:2].T  # (width, 2)
+    weighted = (temporal.double() - centre) * weight.sqrt()  # (position, width)
+    directions = torch.linalg.svd(weighted, full_matrices=False).Vh[:2].T  # (width, 2)
     along = (temporal.double() @ directions)[counts > 0]
     return directions * torch.where(along[-1] < along[0], -1.0, 1.0), centre
 
@@ -130,12 +135,12 @@ def longer_task(spec, length: int) -> Task | None:
     if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
         return None
     options |= {"min_length": length, "max_length": length, "n_held_out": SAMPLES, "n_train": SAMPLES}
-    found = load_task(spec.task, tuple(sorted(options.items())))
-    own = load_task(spec.task, spec.task_options)
+    longer = load_task(spec.task, tuple(sorted(options.items())))
+    planned = load_task(spec.task, spec.task_options)
     for side in ("source_vocabulary", "target_vocabulary"):
-        if getattr(found, side) != getattr(own, side):
+        if getattr(longer, side) != getattr(planned, side):
             raise BadInput(f"{spec.task} at length {length} has another {side} than at its own lengths")
-    return found
+    return longer
 
 
 def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
@@ -245,8 +250,8 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
         inputs = wordless_input(trained.model.source_embedding.weight, fitted.encoder, "average", words)
         states = trained.model.encode_inputs(inputs[None])[0][0].cpu()
     counts = np.ones(words - longest)
-    found = compared(states[longest:words], temporal[longest:words], torch.from_numpy(counts))
-    return {name: None if value is None else round(value, 6) for name, value in found.items()}
+    agreement = compared(states[longest:words], temporal[longest:words], torch.from_numpy(counts))
+    return {name: None if value is None else round(value, 6) for name, value in agreement.items()}
 
 
 # One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
@@ -254,79 +259,100 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
 States = tuple[Tensor, Tensor]  # encoder's, decoder's
-Shift = Callable[[Batch, int], States]
 
 
-def conditions(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
-    """Ways to set the clocks apart by k: name → which side is ahead, and the states.
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """A way to set the clocks of a network apart, by any number of places.
 
-    By positions (AO), or by k steps of the average input; ``…_null``: of zeros; ``…_words``: of the first k
-    words. A recurrent decoder reads its begin mark first (but for ``…_before_mark``), and starts from the
-    state that the unshifted encoder ends in (but for ``…_handed_on``): only one clock is moved.
+    With attention only (AO) the positions are counted from later on. A recurrent network reads as many inputs
+    more, which say nothing of the sentence.
+
+    Attributes:
+        encoder: True if the encoder's clock is set ahead.
+        decoder: True if the decoder's is.
+        inputs: what a recurrent network reads: the average input, zeros (``null``), or its first words.
+        after_mark: True if a recurrent decoder reads its begin mark before these inputs.
+        handed_on: True if the decoder starts from the state that the shifted encoder ends in. Otherwise it
+            starts from that of the encoder as it is, so that only one clock is moved.
     """
+
+    encoder: bool = False
+    decoder: bool = False
+    inputs: Literal["average", "null", "words"] = "average"
+    after_mark: bool = True
+    handed_on: bool = False
+
+    @property
+    def ahead(self) -> Literal["encoder", "decoder", "none"]:
+        """Which of the clocks is ahead of the other."""
+        if self.encoder == self.decoder:
+            return "none"
+        return "encoder" if self.encoder else "decoder"
+
+
+SHIFTS_BY_POSITIONS = {
+    "encoder": Shift(encoder=True),
+    "decoder": Shift(decoder=True),
+    "both": Shift(encoder=True, decoder=True),
+}
+SHIFTS_BY_INPUTS = SHIFTS_BY_POSITIONS | {
+    "encoder_null": Shift(encoder=True, inputs="null"),
+    "decoder_null": Shift(decoder=True, inputs="null"),
+    "encoder_words": Shift(encoder=True, inputs="words"),
+    "decoder_words": Shift(decoder=True, inputs="words"),
+    "decoder_before_mark": Shift(decoder=True, after_mark=False),
+    "encoder_handed_on": Shift(encoder=True, handed_on=True),
+}
+
+
+def shifts_of(model: EncoderDecoder) -> dict[str, Shift]:
+    """The ways to set the clocks of a network apart, by name."""
+    return SHIFTS_BY_POSITIONS if model.config.architecture == "AO" else SHIFTS_BY_INPUTS
+
+
+def shifted_states(
+    model: EncoderDecoder, fitted: Fitted, batch: Batch, *, shift: Shift, offset: int
+) -> States:
+    """States of encoder and decoder with the clocks set apart by some places."""
+    encoder_offset = offset if shift.encoder else 0
+    decoder_offset = offset if shift.decoder else 0
     if model.config.architecture == "AO":
-        return _by_positions(model)
-    return _by_steps(model, fitted)
+        states, _ = model.encode(batch.source, batch.source_mask, first_position=encoder_offset)
+        return states, model.decode(batch.target_input, None, first_position=decoder_offset)
+
+    source = model.source_embedding(batch.source)  # (batch, source, width)
+    lengths = batch.source_mask.sum(1)
+
+    def encode(steps: int) -> tuple[Tensor, State]:
+        """Return the states of the sentence, and the last one, after some steps of other inputs."""
+        before = _inputs(shift.inputs, source, steps, model.source_embedding.weight, fitted.encoder)
+        states, last = model.encode_inputs(torch.cat([before, source], dim=1), lengths + steps)
+        return states[:, steps:], last
+
+    states, last = encode(encoder_offset)
+    start = last if shift.handed_on else encode(0)[1]
+
+    target = model.target_embedding(batch.target_input)  # (batch, target, width), the begin mark first
+    before = _inputs(
+        shift.inputs, target[:, 1:], decoder_offset, model.target_embedding.weight, fitted.decoder
+    )
+    mark, words = target[:, :1], target[:, 1:]
+    read = [mark, before, words] if shift.after_mark else [before, mark, words]
+    return states, model.decode_inputs(torch.cat(read, dim=1), start)[:, decoder_offset:]
 
 
-def _by_positions(model: EncoderDecoder) -> dict[str, tuple[str, Shift]]:
-    def shifted(encoder: bool, decoder: bool) -> Shift:
-        def states(batch: Batch, k: int) -> States:
-            return (
-                model.encode(batch.source, batch.source_mask, first_position=k * encoder)[0],
-                model.decode(batch.target_input, None, first_position=k * decoder),
-            )
-
-        return states
-
-    return {
-        "encoder": ("encoder", shifted(True, False)),
-        "decoder": ("decoder", shifted(False, True)),
-        "both": ("none", shifted(True, True)),
-    }
-
-
-def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
-    def filler(side: str, kind: str, words: Tensor, k: int) -> Tensor:
-        """k inputs for each sample; ``words``: its embedded sentence, (batch, length, width)."""
-        if kind == "words":  # a sample of fewer than k words has no row that can show an offset of k
-            return words[:, [min(t, words.shape[1] - 1) for t in range(k)]]
-        embedding = (model.source_embedding if side == "encoder" else model.target_embedding).weight
-        return wordless_input(embedding, getattr(fitted, side), kind, k).expand(len(words), -1, -1)
-
-    def encode(batch: Batch, k: int, kind: str):
-        words = model.source_embedding(batch.source)
-        inputs = torch.cat([filler("encoder", kind, words, k), words], dim=1)
-        states, last = model.encode_inputs(inputs, batch.source_mask.sum(1) + k)
-        return states[:, k:], last
-
-    def decode(batch: Batch, start, k: int, kind: str, marks: int) -> Tensor:
-        """``marks``: steps of the sentence before the k inputs, 0 or 1."""
-        read = model.target_embedding(batch.target_input)
-        inputs = torch.cat([read[:, :marks], filler("decoder", kind, read[:, 1:], k), read[:, marks:]], dim=1)
-        return model.decode_inputs(inputs, start)[:, k:]
-
-    def shifted(
-        encoder: bool, decoder: bool, kind: str = "average", marks: int = 1, hand_on: bool = False
-    ) -> Shift:
-        def states(batch: Batch, k: int) -> States:
-            own, last = encode(batch, k * encoder, kind)
-            start = last if hand_on else encode(batch, 0, kind)[1]
-            return own, decode(batch, start, k * decoder, kind, marks)
-
-        return states
-
-    return {
-        "encoder": ("encoder", shifted(True, False)),
-        "decoder": ("decoder", shifted(False, True)),
-        "both": ("none", shifted(True, True)),
-        "encoder_null": ("encoder", shifted(True, False, "null")),
-        "decoder_null": ("decoder", shifted(False, True, "null")),
-        "encoder_words": ("encoder", shifted(True, False, "words")),
-        "decoder_words": ("decoder", shifted(False, True, "words")),
-        "decoder_before_mark": ("decoder", shifted(False, True, marks=0)),
-        "encoder_handed_on": ("encoder", shifted(True, False, hand_on=True)),
-    }
+def _inputs(
+    kind: str,
+    words: Float[Tensor, "batch length width"],
+    steps: int,
+    embedding: Float[Tensor, "tokens width"],
+    components: Components,
+) -> Float[Tensor, "batch steps width"]:
+    """Inputs for as many steps of each sample as a clock is set ahead."""
+    if kind == "words":  # a sample of fewer words than steps has no row that can show such an offset
+        return words[:, [min(step, words.shape[1] - 1) for step in range(steps)]]
+    return wordless_input(embedding, components, kind, steps).expand(len(words), -1, -1)
 
 
 @dataclass(eq=False)
@@ -376,15 +402,16 @@ def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> di
     clocks), ``centre_slope`` of the centre of mass. Rows that predict the end mark are left out.
     """
     result = {}
-    for name, (ahead, states_of) in conditions(model, fitted).items():
+    for name, shift in shifts_of(model).items():
         displacements = _Displacements()
         with torch.inference_mode():
             for batch in evaluation_batches(corpus, 256):
                 batch = batch.to(model.readout.weight.device)
                 before = model(batch).attention
                 for offset in OFFSETS:
-                    after = model.attend(batch, *states_of(batch, offset)).attention
-                    expected, keep = expectation(before, batch, offset, ahead)
+                    states = shifted_states(model, fitted, batch, shift=shift, offset=offset)
+                    after = model.attend(batch, *states).attention
+                    expected, keep = expectation(before, batch, offset, shift.ahead)
                     displacements.update(before, after, offset=offset, expected=expected, keep=keep)
         result[name] = displacements.result()
     return result
@@ -479,12 +506,12 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
             places = expected_places(trained.task, batch)  # the corpus has the first held-out samples
             mass += float(near_place(trace.attention.cpu(), places).sum())
             words += int((places >= 0).sum())
-    found = shares.result().covariance
+    covariance = shares.result().covariance
     return {
         "in_place": mass / words if words else None,
-        "temporal_share": float(found[0, 0]),
-        "input_share": float(found[1, 1]),
-        "residual_share": float(found[2].sum() + found[:2, 2].sum()),
+        "temporal_share": float(covariance[0, 0]),
+        "input_share": float(covariance[1, 1]),
+        "residual_share": float(covariance[2].sum() + covariance[:2, 2].sum()),
     }
 
 
@@ -524,11 +551,11 @@ def _replaced(
     temporal components on both sides or on one.
     """
     alone, replaced = [], []
-    for own_states, of_side, own in zip(states, course, temporal, strict=True):
+    for own_states, of_side, of_network in zip(states, course, temporal, strict=True):
         length = own_states.shape[1]
         replacement = of_side[:length].to(own_states)  # (length, width)
         alone.append(replacement.expand_as(own_states))
-        replaced.append(own_states + replacement - own[:length].to(own_states))
+        replaced.append(own_states + replacement - of_network[:length].to(own_states))
     return {
         "alone": alone,
         "both": replaced,
@@ -573,11 +600,11 @@ def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
 
 def _between(states: Tensor, places: Tensor) -> float | None:
     """Variance of the means at each position over that of the states; None where nothing varies."""
-    own = states - states.mean(0)
+    centred = states - states.mean(0)
     counts = torch.bincount(places)
-    means = torch.zeros(len(counts), own.shape[1], dtype=own.dtype).index_add_(0, places, own)
+    means = torch.zeros(len(counts), centred.shape[1], dtype=centred.dtype).index_add_(0, places, centred)
     between = (means.square().sum(1) / counts.clamp(min=1)).sum()
-    total = own.square().sum()
+    total = centred.square().sum()
     return float(between / total) if float(total) else None
 
 
@@ -585,12 +612,15 @@ class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed."""
 
     task: tuple[TaskName, ...] = ("one_to_one",)
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    cell: tuple[Cell, ...] = ("gru",)  #: the recurrence of AED: gru, lstm, vanilla, ugrnn
-    #: the position code of AO: sinusoidal, learned, shuffled, none
-    positions: tuple[Positions, ...] = ("sinusoidal", "learned", "shuffled", "none")
-    #: models of each kind; as many as the plan has when None, of other codes at most 5
-    seeds: Positive | None = 3
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    cell: tuple[Cell, ...] = setting(("gru",), "the recurrence of AED: gru, lstm, vanilla, ugrnn")
+    positions: tuple[Positions, ...] = setting(
+        ("sinusoidal", "learned", "shuffled", "none"),
+        "the position code of AO: sinusoidal, learned, shuffled, none",
+    )
+    seeds: Positive | None = setting(
+        3, "models of each kind; as many as the plan has when None, of other codes at most 5"
+    )
 
 
 PROFILES = {
@@ -607,10 +637,10 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 def measurements(config: Config) -> tuple[Measurement, ...]:
     specs: list[ModelSpec] = []
     for kind_of in product(config.task, config.architecture):
-        own = "cell" if kind_of[1] == "AED" else "positions"
-        for variant in getattr(config, own):
-            fewer = config.seeds is None and own == "positions" and variant != "sinusoidal"
-            specs += each_planned(config, *kind_of, **{own: variant})[: _FEWER_SEEDS if fewer else None]
+        varied = "cell" if kind_of[1] == "AED" else "positions"
+        for variant in getattr(config, varied):
+            fewer = config.seeds is None and varied == "positions" and variant != "sinusoidal"
+            specs += each_planned(config, *kind_of, **{varied: variant})[: _FEWER_SEEDS if fewer else None]
     return measurements_of(dict.fromkeys(specs), measure_temporal_formation, fit_samples=config.fit_samples)
 
 

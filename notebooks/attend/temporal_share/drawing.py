@@ -18,10 +18,10 @@ from companion.book.numbers import written
 from companion.book.project import current_project
 from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
 from companion.claims.presupposed import holds
+from companion.paths import ARCHIVE
 from companion.results import registry
 from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
-from companion.runs.answer import ARCHIVE
 from companion.runs.store import Store
 from notebooks.attend.temporal_share.experiment import PROFILES, terms_of
 from notebooks.shared.intervals import kind

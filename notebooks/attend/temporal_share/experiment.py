@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.config import Cell
-from companion.results.config import Positive, Task
+from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, share
@@ -105,14 +105,16 @@ LEARNED_KIND = "learned.by_architecture.{kind}"
 class Config(SuiteConfig):
     """The task suite's settings, and recurrent cells beside the GRU."""
 
-    more_cells: tuple[Cell, ...] = ()  #: cells of AED that are added on some tasks only
-    cells_on: tuple[Task, ...] = CELL_TASKS  #: the tasks on which they are
-    #: held-out sentences that each translator writes, which tell whether it counts
-    translated: Positive = 200
-    #: networks of each kind whose parts are exchanged in the forward pass, seeds 0 … n − 1
-    exchange_seeds: Positive = 3
-    dial_seeds: Positive = 3  #: the same of recurrent networks along the dial
-    samples: Positive = 200  #: held-out samples in whose forward pass parts are exchanged, at most
+    more_cells: tuple[Cell, ...] = setting((), "cells of AED that are added on some tasks only")
+    cells_on: tuple[Task, ...] = setting(CELL_TASKS, "the tasks on which they are")
+    translated: Positive = setting(
+        200, "held-out sentences that each translator writes, which tell whether it counts"
+    )
+    exchange_seeds: Positive = setting(
+        3, "networks of each kind whose parts are exchanged in the forward pass, seeds 0 … n − 1"
+    )
+    dial_seeds: Positive = setting(3, "the same of recurrent networks along the dial")
+    samples: Positive = setting(200, "held-out samples in whose forward pass parts are exchanged, at most")
 
 
 PROFILES = {
@@ -291,12 +293,12 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_kinds_without_networks(kinds: Iterable[str]) -> dict[str, dict]:
     """Return what is at the keys of a kind of which no network has learned, or is on the dial."""
-    found: dict[str, dict] = {}
+    unknown: dict[str, dict] = {}
     for kind in kinds:
-        found[f"dial.{kind}"] = {}
+        unknown[f"dial.{kind}"] = {}
         for quantity in QUANTITIES:
-            found[f"learned.by_architecture.{kind}.spearman.{quantity}"] = interval_of()
+            unknown[f"learned.by_architecture.{kind}.spearman.{quantity}"] = interval_of()
         for quantity in ON_DIAL_LEARNED:
-            found[f"learned.dial.{kind}.{quantity}"] = interval_of()
-            found[f"learned.dial.{kind}.ends.{quantity}"] = interval_of()
-    return found
+            unknown[f"learned.dial.{kind}.{quantity}"] = interval_of()
+            unknown[f"learned.dial.{kind}.ends.{quantity}"] = interval_of()
+    return unknown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from companion.data.words import TokenizerName
 from companion.results import config as settings
-from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task
+from companion.results.config import AboveZero, Attending, BaseConfig, Positive, Scale, Task, setting
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column
@@ -28,22 +28,34 @@ PAPER_TASKS = (*TRANSLATIONS, "europarl_de_en")
 class Config(BaseConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
-    #: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``
-    scale: Scale = "quick"
-    task: tuple[Task, ...] = QUICK_TASKS  #: tasks of natural text
-    #: AED, recurrent with attention, or AO, attention only
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    seeds: Positive | None = None  #: models of each kind, seeds 0 … seeds − 1; the plan's number by default
-    width: Positive | None = None  #: of states and embeddings; the plan's by default
-    steps: Positive | None = None  #: updates of every model; the plan's number by default
-    #: multiples of the planned updates that the first network of each kind is trained for besides
-    length: tuple[AboveZero, ...] = (TWICE,)
-    learning_rate: tuple[AboveZero, ...] = ()  #: what the first network of all is trained with besides
-    samples: Positive = 200  #: held-out sentences that each network translates, at most
-    source: Path | None = None  #: text file of your own, one sentence a line, as the task. Needs ``target``.
-    target: Path | None = None  #: the same sentences in the other language, line by line
-    #: how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default
-    tokenizer: TokenizerName | None = None
+    scale: Scale = setting(
+        "quick", "set by the profile: which training settings and data sizes are used, quick or paper"
+    )
+    task: tuple[Task, ...] = setting(QUICK_TASKS, "tasks of natural text")
+    architecture: tuple[Attending, ...] = setting(
+        ("AED", "AO"), "AED, recurrent with attention, or AO, attention only"
+    )
+    seeds: Positive | None = setting(
+        None, "models of each kind, seeds 0 … seeds − 1; the plan's number by default"
+    )
+    width: Positive | None = setting(None, "of states and embeddings; the plan's by default")
+    steps: Positive | None = setting(None, "updates of every model; the plan's number by default")
+    length: tuple[AboveZero, ...] = setting(
+        (TWICE,),
+        "multiples of the planned updates that the first network of each kind is trained for besides",
+    )
+    learning_rate: tuple[AboveZero, ...] = setting(
+        (), "what the first network of all is trained with besides"
+    )
+    samples: Positive = setting(200, "held-out sentences that each network translates, at most")
+    source: Path | None = setting(
+        None, "text file of your own, one sentence a line, as the task. Needs target"
+    )
+    target: Path | None = setting(None, "the same sentences in the other language, line by line")
+    tokenizer: TokenizerName | None = setting(
+        None,
+        "how your text becomes words: words, spaces, unicode, characters or sentencepiece; words by default",
+    )
 
     def check(self) -> None:
         settings.take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
@@ -62,9 +74,9 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
     specs: dict[ModelSpec, dict[str, float]] = {}
     for task, architecture in product(config.task, config.architecture):
         first, *_ = planned = each_planned(config, task, architecture)
-        others = [replace(first, steps=max(1, round(each * first.steps))) for each in config.length]
+        others = [replace(first, steps=max(1, round(multiple * first.steps))) for multiple in config.length]
         if not specs:
-            others += [replace(first, learning_rate=each) for each in config.learning_rate]
+            others += [replace(first, learning_rate=rate) for rate in config.learning_rate]
         for spec in dict.fromkeys((*planned, *others)):
             specs[spec] = {"length": spec.steps / first.steps, "learning_rate": spec.learning_rate}
     return specs

@@ -19,7 +19,7 @@ from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.vocabulary import MARKS
 from companion.data.task import Task
-from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
+from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import measure
@@ -215,21 +215,27 @@ def _effects(before: Logits, after: Logits, words: Words, others: Words) -> Floa
 class Config(BaseConfig):
     """Settings; a model is an architecture × length × training × seed, on the one-to-one task."""
 
-    scale: Scale = "quick"  #: set by the profile: training settings that are not named here
-    #: words of a sentence, one number or several; every model has sentences of one length
-    length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
-    #: of the vocabulary. A sentence holds length × log2(words) bits; the task's own three words would make
-    #: most short sentences the same.
-    words: Annotated[int, Field(ge=2)] = 8
-    #: the recurrence: gru, vanilla, ugrnn. The vector that an LSTM hands over is two.
-    cell: Literal["gru", "vanilla", "ugrnn"] = "gru"
-    seeds: Positive | None = None  #: models of each kind; as many as the plan has when None
-    width: Positive | None = None  #: of states and embeddings
-    steps: Positive | None = None  #: updates of every model
-    #: part of the updates that AED and a second VED are trained with. Is it room that VED lacks, or
-    #: training?.
-    less: Fraction = 0.5
-    fit_samples: Positive = 2_000  #: training samples that the components are fitted on, at most
+    scale: Scale = setting("quick", "set by the profile: training settings that are not named here")
+    length: tuple[Annotated[int, Field(ge=2)], ...] = setting(
+        (4, 8), "words of a sentence, one number or several; every model has sentences of one length"
+    )
+    words: Annotated[int, Field(ge=2)] = setting(
+        8,
+        "of the vocabulary. A sentence holds length × log2(words) bits; the task's own three "
+        "words would make most short sentences the same",
+    )
+    cell: Literal["gru", "vanilla", "ugrnn"] = setting(
+        "gru", "the recurrence: gru, vanilla, ugrnn. The vector that an LSTM hands over is two"
+    )
+    seeds: Positive | None = setting(None, "models of each kind; as many as the plan has when None")
+    width: Positive | None = setting(None, "of states and embeddings")
+    steps: Positive | None = setting(None, "updates of every model")
+    less: Fraction = setting(
+        0.5,
+        "part of the updates that AED and a second VED are trained with. Is it room that VED "
+        "lacks, or training?",
+    )
+    fit_samples: Positive = setting(2_000, "training samples that the components are fitted on, at most")
 
 
 # Trained four times as long as planned: what is asked is what fits, not what is learned first.

@@ -23,7 +23,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.softmax import softmax_over
 from attnlib.trace import Trace
 from companion.data.task import Links, Task
-from companion.results.config import Attending, Positive, check_width
+from companion.results.config import Attending, Positive, check_width, setting
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
@@ -99,8 +99,12 @@ def measure_word_alignment(
     return {
         "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
         "quality_of_judged": evaluate(trained.model, judged),
-        "attention": {name: {rule: _quality(own) for rule, own in of.items()} for name, of in sums.items()},
-        "references": {n: {rule: _quality(own) for rule, own in of.items()} for n, of in references.items()},
+        "attention": {
+            name: {rule: _quality(counts) for rule, counts in of.items()} for name, of in sums.items()
+        },
+        "references": {
+            n: {rule: _quality(counts) for rule, counts in of.items()} for n, of in references.items()
+        },
         "log_likelihood": [round(value, 3) for value in aligner.log_likelihood],
         "by_prediction": {"right": _quality(right), "wrong": _quality(wrong)},
         "example": example,
@@ -206,8 +210,8 @@ def _posteriors(
     """Posteriors of a batch as rows of attention, and what is left for the null word."""
     posteriors = torch.zeros(shape, dtype=torch.float64)
     for place, i in enumerate(indices):
-        found = torch.from_numpy(aligner.posteriors(judged.source(i), judged.target(i)))
-        posteriors[place, : found.shape[0], : found.shape[1]] = found
+        of_pair = torch.from_numpy(aligner.posteriors(judged.source(i), judged.target(i)))
+        posteriors[place, : of_pair.shape[0], : of_pair.shape[1]] = of_pair
     return posteriors, 1 - posteriors.sum(-1)
 
 
@@ -302,23 +306,25 @@ def token_classes(task: Task) -> list[str]:
 def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict[str, dict]:
     names = np.array(classes)
     pooled = {name: sums[:, names == name].sum(1) for name in CLASSES}
-    return {name: _summary(found) for name, found in pooled.items() if found[0]}
+    return {name: _summary(of_class) for name, of_class in pooled.items() if of_class[0]}
 
 
 def _by_token(sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary) -> dict:
     order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
-    found = [_summary(sums[:, i]) for i in order]
-    columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}
+    summaries = [_summary(sums[:, i]) for i in order]
+    columns = {name: [entry[name] for entry in summaries] for name in ("rows", *SHARES, *ALONE)}
     return {"token": [vocabulary.words[i] for i in order], "class": [classes[i] for i in order]} | columns
 
 
 def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
-    own = dict(zip(_SUMS, sums.tolist(), strict=True))
-    shares = {name: round(own[name] / own["total"], 4) if own["total"] > 0 else math.nan for name in SHARES}
+    totals = dict(zip(_SUMS, sums.tolist(), strict=True))
+    shares = {
+        name: round(totals[name] / totals["total"], 4) if totals["total"] > 0 else math.nan for name in SHARES
+    }
     return (
-        {"rows": int(own["rows"])}
+        {"rows": int(totals["rows"])}
         | {name: None if math.isnan(value) else value for name, value in shares.items()}
-        | {name: round(own[name] / own["rows"], 4) for name in ALONE}
+        | {name: round(totals[name] / totals["rows"], 4) for name in ALONE}
     )
 
 
@@ -332,23 +338,30 @@ TEXT = "europarl_de_en"  # the one task of natural text with gold links
 class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent."""
 
-    #: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
-    task: tuple[TaskName, ...] = ("reordering_50", TEXT)
-    #: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
-    tokens_of: tuple[TaskName, ...] = ("reordering_50", "scan")
-    architecture: tuple[Attending, ...] = ("AED", "AO")  #: AED, AO
-    text_seeds: Positive | None = None  #: models of each kind for Europarl alone
-    text_steps: Positive | None = None  #: updates there, where steps is None
-    #: pairs of Europarl to train on beside those with gold links; all when None
-    n_train: Positive | None = None
-    #: words of such a pair on either side, at most; the task's own limit when None
-    max_length: Positive | None = None
-    judged_samples: Positive = 400  #: samples with gold links that are judged, at most
-    iterations: Positive = 10  #: of expectation-maximisation in IBM Model 1
-    listed: Positive = 60  #: tokens in the table, the most frequent ones of each role
-    #: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are looked
-    #: at
-    links: Path | None = None
+    task: tuple[TaskName, ...] = setting(
+        ("reordering_50", TEXT),
+        "tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …",
+    )
+    tokens_of: tuple[TaskName, ...] = setting(
+        ("reordering_50", "scan"), "tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …"
+    )
+    architecture: tuple[Attending, ...] = setting(("AED", "AO"), "AED, AO")
+    text_seeds: Positive | None = setting(None, "models of each kind for Europarl alone")
+    text_steps: Positive | None = setting(None, "updates there, where steps is None")
+    n_train: Positive | None = setting(
+        None, "pairs of Europarl to train on beside those with gold links; all when None"
+    )
+    max_length: Positive | None = setting(
+        None, "words of such a pair on either side, at most; the task's own limit when None"
+    )
+    judged_samples: Positive = setting(400, "samples with gold links that are judged, at most")
+    iterations: Positive = setting(10, "of expectation-maximisation in IBM Model 1")
+    listed: Positive = setting(60, "tokens in the table, the most frequent ones of each role")
+    links: Path | None = setting(
+        None,
+        'a third file with word alignments of some of their lines, "0-0 1-2"; without it only'
+        " tokens are looked at",
+    )
 
     def check(self) -> None:
         self.take_files("task", "tokens_of")
@@ -372,12 +385,14 @@ PROFILES = {
 
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
-    options = {n: own for n, own in settings_of(config, "n_train", "max_length").items() if own is not None}
+    options = {
+        n: value for n, value in settings_of(config, "n_train", "max_length").items() if value is not None
+    }
     of_text: dict[str, object] = {"task_options": options, "seeds": config.text_seeds}
     if steps := config.steps or config.text_steps:
         of_text["steps"] = steps
     kinds = product(task_names, config.architecture)
-    return [s for own in kinds for s in each_planned(config, *own, **(of_text if own[0] == TEXT else {}))]
+    return [s for kind in kinds for s in each_planned(config, *kind, **(of_text if kind[0] == TEXT else {}))]
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
-from companion.results.config import AboveZero, BaseConfig, OneOf, Positive
+from companion.results.config import AboveZero, BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.along_training.along_training import PAIRS, measure_along_training
 from notebooks.beyond.along_training.tasks import TASKS, TEXT
+from notebooks.beyond.along_training.trainings.along_training import PAIRS, measure_along_training
 from notebooks.shared.intervals import interval_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.suite import PARTS_OF_STATES
@@ -95,29 +95,32 @@ UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 class Config(BaseConfig):
     """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform too."""
 
-    #: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``
-    task: tuple[Annotated[str, OneOf(TASKS)], ...] = QUICK_TASKS
-    #: tasks on which attention is held uniform as well
-    uniform: tuple[Annotated[str, OneOf(TASKS)], ...] = UNIFORM
-    seeds: Positive = 3  #: networks of each kind
-    shortest: int = 8  #: fewest words of a sentence in one-to-one translation
-    longest: int = 10  #: most words of one
-    fewest_phrases: int = 2  #: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
-    most_phrases: int = 4  #: most phrases of one
-    length: int = 10  #: words of a sentence to copy
-    n_train: int = 12_800  #: sentences to train on, of synthetic tasks
-    n_held_out: int = 300  #: held-out sentences of these
-    text_words: int = 3_000  #: of either vocabulary of captions
-    width: int = 64  #: of states and embeddings
-    steps: int = 200  #: updates in training
-    text_steps: int = 1_000  #: the same for captions
-    batch_size: int = 64  #: sentences of an update
-    learning_rate: float = 5e-3  #: of Adam
-    snapshots_per_doubling: int = 2  #: snapshots between a step and twice the step
-    fitted: Positive = 300  #: training samples that components are fitted on
-    judged: Positive = 120  #: held-out samples
-    #: smallest rise of what is said to take over. At 0 what never rises would do so at once.
-    least: AboveZero = 0.05
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        QUICK_TASKS, "one_to_one, reordering, copying_sample, copying_permutation, multi30k_en_fr"
+    )
+    uniform: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        UNIFORM, "tasks on which attention is held uniform as well"
+    )
+    seeds: Positive = setting(3, "networks of each kind")
+    shortest: int = setting(8, "fewest words of a sentence in one-to-one translation")
+    longest: int = setting(10, "most words of one")
+    fewest_phrases: int = setting(2, "fewest phrases of a sentence in reordering. Its dial is at p = 0.5")
+    most_phrases: int = setting(4, "most phrases of one")
+    length: int = setting(10, "words of a sentence to copy")
+    n_train: int = setting(12_800, "sentences to train on, of synthetic tasks")
+    n_held_out: int = setting(300, "held-out sentences of these")
+    text_words: int = setting(3_000, "of either vocabulary of captions")
+    width: int = setting(64, "of states and embeddings")
+    steps: int = setting(200, "updates in training")
+    text_steps: int = setting(1_000, "the same for captions")
+    batch_size: int = setting(64, "sentences of an update")
+    learning_rate: float = setting(5e-3, "of Adam")
+    snapshots_per_doubling: int = setting(2, "snapshots between a step and twice the step")
+    fitted: Positive = setting(300, "training samples that components are fitted on")
+    judged: Positive = setting(120, "held-out samples")
+    least: AboveZero = setting(
+        0.05, "smallest rise of what is said to take over. At 0 what never rises would do so at once"
+    )
 
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedure says

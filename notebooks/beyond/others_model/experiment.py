@@ -4,13 +4,13 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Annotated
 
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, frame, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.published import REPORTED, SOURCES, measure_published_heads
+from notebooks.beyond.others_model.trainings.published import REPORTED, SOURCES, measure_published_heads
 from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
@@ -19,10 +19,11 @@ WITHIN_LAYERS = Bootstrap(groups="layer", draws_groups=False, seed=20_261_125)
 
 
 class Config(BaseConfig):
-    #: annalog, the published ones, or drawn, a stand-in drawn at random
-    weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    molecules: Positive = 240  #: that go through the network, at most
-    batch_size: Positive = 16  #: how many at once
+    weights: Annotated[str, OneOf(SOURCES)] = setting(
+        "drawn", "annalog, the published ones, or drawn, a stand-in drawn at random"
+    )
+    molecules: Positive = setting(240, "that go through the network, at most")
+    batch_size: Positive = setting(16, "how many at once")
 
 
 PROFILES = {

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import numpy as np
 
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, frame, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_vector.published_speller import SOURCES, measure_vector
+from notebooks.beyond.others_vector.trainings.published_speller import SOURCES, measure_vector
 from notebooks.shared.summaries import Bootstrap, end_differences, summarise
 
 SHORT, LONG = (4, 6), (10, 12)  # letters: fewest and most
@@ -19,10 +19,11 @@ WITHIN_LENGTHS = Bootstrap(groups="short", draws_groups=False, seed=20_261_125)
 
 
 class Config(BaseConfig):
-    #: g2p_en, the published ones, or drawn, a stand-in drawn at random
-    weights: Annotated[str, OneOf(SOURCES)] = "drawn"
-    words: Positive = 2_000  #: of the dictionary that the network pronounces, at most
-    letters: Positive = 7  #: of the words whose vectors are looked into
+    weights: Annotated[str, OneOf(SOURCES)] = setting(
+        "drawn", "g2p_en, the published ones, or drawn, a stand-in drawn at random"
+    )
+    words: Positive = setting(2_000, "of the dictionary that the network pronounces, at most")
+    letters: Positive = setting(7, "of the words whose vectors are looked into")
 
 
 PROFILES = {"quick": Config(), "paper": Config(weights="g2p_en", words=20_000), "tiny": Config(words=600)}

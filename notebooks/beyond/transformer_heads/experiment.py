@@ -20,7 +20,7 @@ from attnlib.decomposition.components import Components
 from attnlib.decomposition.term_names import NINE
 from attnlib.models.corpus import Batch, Corpus, evaluation_batches
 from attnlib.models.transformer import Positions, Transformer
-from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.results.config import BaseConfig, Field, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, nested, view
 from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.columns import NETWORK as SUITE
@@ -71,23 +71,23 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     settings = recording.spec.resolved
     train, judged = load_task(settings).train, judged_samples(settings)
     fitted = train.subset(range(min(fit_samples, len(train))))
-    found: dict = {}
+    numbers: dict = {}
     for state in STATES:
         network = network_of(recording, state)
         fit, states = _fitted(network, fitted)
         judgement = JudgedSums(fit)
         for batch in evaluation_batches(judged, _BATCH):
             judgement.update(transformer_pass(network, batch))
-        found[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
+        numbers[state] = {"heads": numbers_of_heads(judgement), "states": state_rows(states)}
         if state == "trained":
-            found["terms"] = [
+            numbers["terms"] = [
                 {name: row[name] for name in ("layer", "head", "term")}
                 | {"share": _or_none(row["covariance_share"])}
                 for row in term_rows(judgement)
                 if row["kind"] == "cross"
             ]
     valid = int(judged.target_lengths.sum()) + len(judged)  # words and end marks
-    return found | {
+    return numbers | {
         "steps": recording["steps"].tolist(),
         "token_accuracy": (recording["right"].double().sum((1, 2)) / valid).tolist(),
         "exact_match": float(exact_matches(recording, judged).mean()),
@@ -116,9 +116,14 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
     """Of the variance of states, the shares that position and word explain; the four of a site sum to one."""
     rows = []
     for site, components in states.items():
-        found = components.variance_explained()
-        unique = found.temporal_unique + found.input_unique
-        shares = (found.temporal_unique, found.input_unique, found.additive - unique, 1 - found.additive)
+        explained = components.variance_explained()
+        unique = explained.temporal_unique + explained.input_unique
+        shares = (
+            explained.temporal_unique,
+            explained.input_unique,
+            explained.additive - unique,
+            1 - explained.additive,
+        )
         rows.append({"site": site} | dict(zip(VARIANCE, map(_or_none, shares), strict=True)))
     return rows
 
@@ -130,27 +135,29 @@ def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Compon
     words = max(network.config.source_size, network.config.target_size)
     for batch in evaluation_batches(corpus, _BATCH):
         with _embedded(network) as embedded:
-            one = transformer_pass(network, batch)
-        fit.update(one)
+            model_pass = transformer_pass(network, batch)
+        fit.update(model_pass)
         sides = {"encoder": "source", "decoder": "target"}
-        sites = {f"{half}.embedded": (sides[half], own) for half, own in embedded.items()} | one.sites()
-        for site, (side, own) in sites.items():
-            new = Components(own.shape[-1], "least_squares", n_tokens=words, n_positions=places)
-            states.setdefault(site, new).update(own, one.tokens(side), one.mask(side))
+        sites = {
+            f"{half}.embedded": (sides[half], values) for half, values in embedded.items()
+        } | model_pass.sites()
+        for site, (side, values) in sites.items():
+            new = Components(values.shape[-1], "least_squares", n_tokens=words, n_positions=places)
+            states.setdefault(site, new).update(values, model_pass.tokens(side), model_pass.mask(side))
     return fit, states
 
 
 @contextmanager
 def _embedded(network: Transformer) -> Iterator[dict[str, Tensor]]:
     """What goes into the first layer of each half, before its norm, once the network has run."""
-    found: dict[str, Tensor] = {}
+    embedded: dict[str, Tensor] = {}
 
     def keep(half: str):
-        return lambda layer, inputs: found.__setitem__(half, inputs[0])
+        return lambda layer, inputs: embedded.__setitem__(half, inputs[0])
 
     handles = [getattr(network, h)[0].register_forward_pre_hook(keep(h)) for h in ("encoder", "decoder")]
     try:
-        yield found
+        yield embedded
     finally:
         for handle in handles:
             handle.remove()
@@ -171,13 +178,13 @@ def measure_repeated(recording: Recording) -> dict:
     word on, by whether the word read occurs again; of one-to-one translation alone."""
     settings = recording.spec.resolved
     right = recording["right"][-1].bool()
-    found: dict[str, list[np.ndarray]] = {read: [] for read in READ}
+    by_read: dict[str, list[np.ndarray]] = {read: [] for read in READ}
     for batch, heads in attention_to_source(network_of(recording, "trained"), judged_samples(settings)):
         aligned = heads.mean((0, 1)).diagonal(dim1=1, dim2=2).double()
         hit = right[batch.indices, : aligned.shape[1]].double()
         for read, steps in zip(READ, steps_by_reading(batch), strict=True):
-            found[read].append(torch.stack([aligned[steps], hit[steps]]).numpy())
-    return {read: _means(np.concatenate(own, axis=1)) for read, own in found.items()}
+            by_read[read].append(torch.stack([aligned[steps], hit[steps]]).numpy())
+    return {read: _means(np.concatenate(batches, axis=1)) for read, batches in by_read.items()}
 
 
 def steps_by_reading(batch: Batch) -> tuple[Bool[Tensor, "batch target"], Bool[Tensor, "batch target"]]:
@@ -317,11 +324,11 @@ def correlations_with_typicality(heads: Table) -> Table:
     """Return rank correlations of typicality over heads of cross-attention, and how many heads those are."""
     judged = cross_heads(heads)
     varying = judged.query("varies == 1")
-    found = correlations(varying, "typicality", AGAINST, resampled=OVER_NETWORKS)
+    table = correlations(varying, "typicality", AGAINST, resampled=OVER_NETWORKS)
     has_both = [varying.frame[["typicality", number]].notna().all(axis=1) for number in AGAINST]
     counted = [int(both.sum()) for both in has_both]
     left_out = [len(judged.frame) - number for number in counted]
-    return found.assign(CORRELATED, heads=counted, left_out=left_out)
+    return table.assign(CORRELATED, heads=counted, left_out=left_out)
 
 
 def last_minus_first_layer(heads: Table) -> Table:
@@ -389,36 +396,48 @@ TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 class Config(BaseConfig):
     """Settings; a network is a task × kind of positions × seed. Neither paper gives any."""
 
-    #: one_to_one, reordering, scan, lexicon_translation
-    task: tuple[Annotated[str, OneOf(TASKS)], ...] = ("one_to_one", "reordering")
-    #: sinusoidal, learned, relative, rotary, none
-    positions: tuple[Positions, ...] = ("sinusoidal", "relative", "rotary")
-    #: kinds of positions for the control with an opening word. It is the reordering family without
-    #: reordering: word for word like one-to-one translation, but its first word is always one of two that are
-    #: nowhere else. No prediction is judged by it. None at quick, to save its training.
-    anchored: tuple[Positions, ...] = ()
-    seeds: Positive = 3  #: networks of each kind
-    words: int = 8  #: size of the vocabulary of one-to-one translation
-    shortest: int = 4  #: fewest words of its sentences
-    longest: int = 7  #: most words of its sentences
-    reordered: float = 0.5  #: share of sentences that may be reordered, in the reordering family
-    fewest_phrases: int = 2  #: fewest phrases of its sentences, which have twice as many words and one more
-    most_phrases: int = 3  #: most phrases of its sentences
-    n_train: Positive = 4_000  #: sentences to train on
-    judged: Positive = 128  #: held-out sentences
-    fit_samples: Positive = 600  #: training sentences, at most, that components are fitted on
-    width: int = 32  #: of the states
-    heads: int = 2  #: of every attention
-    layers: int = 2  #: of encoder and of decoder
-    #: updates in training. The quick profile's learning rate is high so that few are enough for relative and
-    #: rotary positions, which learn slowest.
-    steps: int = 200
-    learning_rate: float = 1.2e-2  #: of Adam
-    warmup: int = 40  #: updates over which it rises
-    snapshots: int = 2  #: evaluations during training
-    #: smallest standard deviation of a head's scores along their rows for it to have shares. Below a
-    #: twentieth attention is within about 5 % of even, and terms add up to next to nothing.
-    least_spread: Annotated[float, Field(ge=0)] = 0.05
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        ("one_to_one", "reordering"), "one_to_one, reordering, scan, lexicon_translation"
+    )
+    positions: tuple[Positions, ...] = setting(
+        ("sinusoidal", "relative", "rotary"), "sinusoidal, learned, relative, rotary, none"
+    )
+    anchored: tuple[Positions, ...] = setting(
+        (),
+        "kinds of positions for the control with an opening word. It is the reordering family "
+        "without reordering: word for word like one-to-one translation, but its first word "
+        "is always one of two that are nowhere else. No prediction is judged by it. None at "
+        "quick, to save its training",
+    )
+    seeds: Positive = setting(3, "networks of each kind")
+    words: int = setting(8, "size of the vocabulary of one-to-one translation")
+    shortest: int = setting(4, "fewest words of its sentences")
+    longest: int = setting(7, "most words of its sentences")
+    reordered: float = setting(0.5, "share of sentences that may be reordered, in the reordering family")
+    fewest_phrases: int = setting(
+        2, "fewest phrases of its sentences, which have twice as many words and one more"
+    )
+    most_phrases: int = setting(3, "most phrases of its sentences")
+    n_train: Positive = setting(4_000, "sentences to train on")
+    judged: Positive = setting(128, "held-out sentences")
+    fit_samples: Positive = setting(600, "training sentences, at most, that components are fitted on")
+    width: int = setting(32, "of the states")
+    heads: int = setting(2, "of every attention")
+    layers: int = setting(2, "of encoder and of decoder")
+    steps: int = setting(
+        200,
+        "updates in training. The quick profile's learning rate is high so that few are "
+        "enough for relative and rotary positions, which learn slowest",
+    )
+    learning_rate: float = setting(1.2e-2, "of Adam")
+    warmup: int = setting(40, "updates over which it rises")
+    snapshots: int = setting(2, "evaluations during training")
+    least_spread: Annotated[float, Field(ge=0)] = setting(
+        0.05,
+        "smallest standard deviation of a head's scores along their rows for it to have "
+        "shares. Below a twentieth attention is within about 5 % of even, and terms add up to "
+        "next to nothing",
+    )
 
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say
@@ -429,30 +448,34 @@ def _options(config: Config, task: str) -> dict[str, object]:
     sizes = {"n_train": config.n_train, "n_held_out": config.judged}
     phrases = {"min_phrases": config.fewest_phrases, "max_phrases": config.most_phrases}
     lengths = {"min_length": config.shortest, "max_length": config.longest}
-    own = {
+    options = {
         "one_to_one": {"n_words": config.words} | lengths | sizes,
         "reordering": {"p": config.reordered} | phrases | sizes,
         ANCHORED: {"p": 0.0} | phrases | sizes,
         "scan": {"n_train": config.n_train},
         "lexicon_translation": sizes,
     }
-    return own[task]
+    return options[task]
 
 
 def specs(config: Config, task: str, positions: str) -> tuple[RunSpec, ...]:
-    own = settings_of(
+    settings = settings_of(
         config, "width", "heads", "layers", "steps", "learning_rate", "warmup", "snapshots", "judged"
     )
-    own |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
-    own |= {"options": tuple(_options(config, task).items())}
-    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **own)
+    settings |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
+    settings |= {"options": tuple(_options(config, task).items())}
+    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **settings)
 
 
 def _plan(config: Config) -> tuple[Plan, Plan]:
     """All networks by task and positions, and those on one-to-one translation by positions."""
     kinds = (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
     networks = {kind: specs(config, *kind) for kind in kinds}
-    again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
+    again = {
+        (positions,): group_specs
+        for (task, positions), group_specs in networks.items()
+        if task == "one_to_one"
+    }
     return plan_of(networks, measure_heads, fit_samples=config.fit_samples), plan_of(again, measure_repeated)
 
 
@@ -545,13 +568,13 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 def _of_no_networks(heads: Table) -> dict[str, dict]:
     """Return what is at the keys of kinds of positions of which no networks can be compared."""
-    found: dict[str, dict] = {"networks": {}, "layers": {}, "repeated": {}, "anchored_less_free": {}}
-    found[f"one_to_one_less_reordering.{SMALLEST}"] = interval_of()
-    found["sinusoidal_less"] = {}
+    unknown: dict[str, dict] = {"networks": {}, "layers": {}, "repeated": {}, "anchored_less_free": {}}
+    unknown[f"one_to_one_less_reordering.{SMALLEST}"] = interval_of()
+    unknown["sinusoidal_less"] = {}
     for kind in heads.frame["positions"].unique():
-        found[f"one_to_one_less_reordering.{kind}"] = interval_of()
+        unknown[f"one_to_one_less_reordering.{kind}"] = interval_of()
         if kind != "sinusoidal":
-            found[f"sinusoidal_less.{kind}"] = interval_of()
+            unknown[f"sinusoidal_less.{kind}"] = interval_of()
     for kind in heads.query("task == @anchored", anchored=ANCHORED).frame["positions"].unique():
-        found[f"anchored_less_free.{kind}"] = interval_of()
-    return found
+        unknown[f"anchored_less_free.{kind}"] = interval_of()
+    return unknown

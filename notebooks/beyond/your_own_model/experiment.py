@@ -19,7 +19,7 @@ from attnlib.errors import check_known
 from attnlib.models.corpus import evaluation_batches
 from attnlib.models.transformer import Transformer
 from attnlib.trace import Trace
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
@@ -105,12 +105,13 @@ def _plain(row: dict) -> dict:
 
 
 class Config(BaseConfig):
-    #: profile of the chapter on Transformers whose first network is looked at
-    like: Annotated[str, OneOf(experiment.PROFILES)] = "quick"
-    task: str = "reordering"  #: what that network was trained on, such as one_to_one or reordering
-    positions: str = "sinusoidal"  #: how it knows positions, such as sinusoidal, relative or rotary
-    samples: Positive = 960  #: sentences that go through the model
-    batch_size: Positive = 32  #: how many at once
+    like: Annotated[str, OneOf(experiment.PROFILES)] = setting(
+        "quick", "profile of the chapter on Transformers whose first network is looked at"
+    )
+    task: str = setting("reordering", "what that network was trained on, such as one_to_one or reordering")
+    positions: str = setting("sinusoidal", "how it knows positions, such as sinusoidal, relative or rotary")
+    samples: Positive = setting(960, "sentences that go through the model")
+    batch_size: Positive = setting(32, "how many at once")
 
     def check(self) -> None:
         for field in ("task", "positions"):

@@ -53,13 +53,13 @@ class Made:
 
 def of_spec(store: Store, spec: Spec) -> Made:
     if isinstance(spec, RunSpec):
-        found, task = store.recording(spec), load_task(spec.resolved)
-        network = network_of(found, "trained")
+        product, task = store.recording(spec), load_task(spec.resolved)
+        network = network_of(product, "trained")
     else:
-        found = store.model(spec)
-        task, network = found.task, found.model
+        product = store.model(spec)
+        task, network = product.task, product.model
     words = {side: getattr(task, f"{side}_vocabulary").words for side in ("source", "target")}
-    return Made(network, task.train, task.held_out, words, run_record(spec), found.history)
+    return Made(network, task.train, task.held_out, words, run_record(spec), product.history)
 
 
 def translator() -> Made:
@@ -75,8 +75,8 @@ def classifier() -> Made:
     """Of texts that end in a mark; the name of the label is what is to be written of each."""
     task = load_labelled(KNOWN_POLARITY)
     parts = []
-    for own in (task.train, task.validation):
-        texts, labels = (own.text(i) for i in range(len(own))), own.labels
+    for part in (task.train, task.validation):
+        texts, labels = (part.text(i) for i in range(len(part))), part.labels
         parts.append(Corpus.from_ids([*texts], [[len(MARKS) + int(label)] for label in labels]))
     words = {"source": task.vocabulary.words, "target": [*MARKS, *task.classes]}
     config = ClassifierConfig(len(task.vocabulary), embedding_width=32, width=32)
@@ -122,8 +122,8 @@ OTHERS = {"lexicon_translator": translator, "polarity_classifier": classifier}
 @torch.no_grad()
 def accuracy(network: nn.Module, batch: Batch) -> float:
     if isinstance(network, AttentiveClassifier):
-        said = logit_of(network(batch.source, batch.source_mask)) > 0
-        return float((said == label(batch)).float().mean())
+        is_positive = logit_of(network(batch.source, batch.source_mask)) > 0
+        return float((is_positive == label(batch)).float().mean())
     right = network(batch).logits.argmax(-1) == batch.target_output
     return float(right[batch.target_mask].float().mean())
 
@@ -140,7 +140,7 @@ def write(name: str, models: Path = Path("build/models"), folder: Path = zoo.FOL
     network = (made.network.half().float() if half else made.network).eval()
     unseen = collate(made.held_out, range(len(made.held_out)))
     provenance = {"spec": made.spec, **{key: made.history[key] for key in ORIGIN}}
-    said = {
+    description = {
         "kind": type(network).__name__,
         "config": asdict(network.config),
         "words": made.words,
@@ -150,10 +150,10 @@ def write(name: str, models: Path = Path("build/models"), folder: Path = zoo.FOL
     tensors = {f"network.{k}": v.half() if half else v for k, v in network.state_dict().items()}
     tensors |= {side: padded(corpus, side) for side in ("source", "target")}
     with atomic_path(folder / f"{name}.safetensors") as path:
-        save_file(tensors, path, {"trained": json.dumps(said, sort_keys=True)})
+        save_file(tensors, path, {"trained": json.dumps(description, sort_keys=True)})
     return folder / f"{name}.safetensors"
 
 
 if __name__ == "__main__":
-    for own in sys.argv[1:] or (*SPECS, *OTHERS):
-        print(write(own))
+    for name in sys.argv[1:] or (*SPECS, *OTHERS):
+        print(write(name))

@@ -14,7 +14,16 @@ from jaxtyping import Float
 from attnlib.errors import BadInput
 from companion import paths
 from companion.data import labelled_sets, parallel
-from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, take_files
+from companion.results.config import (
+    AboveZero,
+    BaseConfig,
+    Field,
+    NotNegative,
+    OneOf,
+    Positive,
+    setting,
+    take_files,
+)
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -172,8 +181,8 @@ def _compared(
     best_places = answer["best"][part]
     # A bag of words writes no sentences, and has no BLEU.
     place = best_places.get(quality, best_places["accuracy"])[choosing]
-    _, _, sides = agreement.COLUMNS[column]
-    sums = answer["parts"][part][sides][str(place)]
+    sides = agreement.COLUMNS[column].sides
+    sums = answer["parts"][part][sides.key][str(place)]
     courses, best = {}, {}
     for measure in MEASURES:
         means = means_of(sums[measure])
@@ -181,9 +190,8 @@ def _compared(
         best[measure] = 100 * means[reporting][best_checkpoint(means[choosing])]
     performance, chance = None, math.nan
     if second:
-        _, looked_up = sides.split("~")
         performance = second["parts"][part][quality][reporting]
-        chance = 100 * second["chance"][part].get(looked_up, math.nan)
+        chance = 100 * second["chance"][part].get(sides.second, math.nan)
     return Comparison(
         column=column,
         part=part,
@@ -207,8 +215,8 @@ def over_pairs(numbers: Pairs, column: str) -> Interval:
     Two pairs of runs of two kinds are of four runs, and Student's interval of the two numbers stands. Where
     they are of one kind both pairs are of the same two runs, so there is none.
     """
-    first, second, _ = agreement.COLUMNS[column]
-    if first != second and len(set().union(*numbers)) == 2:
+    kinds = agreement.COLUMNS[column]
+    if kinds.first != kinds.second and len(set().union(*numbers)) == 2:
         return interval_of(numbers.values())
     return _jackknifed(numbers, _itself)
 
@@ -544,8 +552,6 @@ def largest_saliency(gradients: agreement.Answers, variant: str, measure: str) -
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
 
-LOOKED_UP = [column for column, (_, _, sides) in agreement.COLUMNS.items() if sides.endswith("~probe")]
-
 
 @dataclass(frozen=True)
 class Ties:
@@ -566,8 +572,7 @@ class Ties:
 
 def ties_by_pair(asked: Asked, column: str) -> dict[tuple[int, int], Ties]:
     """Return by pair of a column that looks up β what its ties add."""
-    _, _, sides = agreement.COLUMNS[column]
-    side, _ = sides.split("~")
+    side = agreement.COLUMNS[column].sides.first
     by_pair = {}
     for first, second in asked.runs.pairs(column):
         if (first, second) not in asked.ties:
@@ -589,7 +594,7 @@ def ties_estimates(asked: Asked) -> Iterator[dict]:
     ``largest`` is the agreement at the best of all checkpoints; ``falls``, chosen on one half of the samples
     and read on the other, how far it is above the last one.
     """
-    for column, way in product(LOOKED_UP, agreement.WAYS):
+    for column, way in product(agreement.WITH_PROBE, agreement.WAYS):
         by_pair = ties_by_pair(asked, column)
         largest = {pair: max(ties.courses[way]) for pair, ties in by_pair.items()}
         falls = {pair: ties.falls[way] for pair, ties in by_pair.items()}
@@ -628,7 +633,7 @@ def broken_of(asked: Asked) -> Iterator[dict]:
 
 def ties_courses(asked: Asked) -> Iterator[dict]:
     """Yield a record for each column, pair of runs and checkpoint of the second run."""
-    for column in LOOKED_UP:
+    for column in agreement.WITH_PROBE:
         for (first, second), ties in ties_by_pair(asked, column).items():
             named = {"data": asked.data, "column": column, "seed": first, "second_seed": second}
             courses = {way: ties.courses[way] for way in agreement.WAYS}
@@ -679,35 +684,48 @@ LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 class Config(BaseConfig):
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network."""
 
-    #: sets of labelled texts
-    classification: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = CLASSIFICATION
-    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = TRANSLATION  #: sets of sentence pairs
-    only_at_hand: int = 1  #: 1 leaves out the sets whose files are not on this machine
-    #: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is held out.
-    data: Path | None = None
-    source: Path | None = None  #: path of your own text file, line by line what target has
-    target: Path | None = None  #: path of your own second text file
-    seeds: Several = 3  #: networks of each kind on short texts
-    long_seeds: Several = 2  #: the same on long texts and on sentence pairs
-    main_seeds: Several = 2  #: the same on Multi30k from English to German
-    #: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none
-    frozen: NotNegative = 2
-    #: texts to train on; 0 for all that the paper used. All of a reader's own table are used where this is
-    #: left at the profile's.
-    n_train: NotNegative = 2_000
-    n_validation: NotNegative = 150  #: texts to judge on; 0 for all, as above
-    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
-    #: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's
-    validation_pairs: NotNegative = 40
-    width: Positive = 64  #: of states
-    embedding_width: Positive = 64  #: of the classifiers' embeddings
-    learning_rate: AboveZero = 3e-3  #: of Adam
-    steps: Positive = 200  #: updates of the classifiers
-    #: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as many on other sets
-    #: but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
-    translation_steps: NotNegative = 260
-    pieces: Positive = 1_000  #: size of the vocabulary of sentence pairs
-    training_part: int = 0  #: 1 judges on a sample of the training pairs too
+    classification: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = setting(
+        CLASSIFICATION, "sets of labelled texts"
+    )
+    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = setting(
+        TRANSLATION, "sets of sentence pairs"
+    )
+    only_at_hand: int = setting(1, "1 leaves out the sets whose files are not on this machine")
+    data: Path | None = setting(
+        None,
+        "path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a "
+        "tenth is held out",
+    )
+    source: Path | None = setting(None, "path of your own text file, line by line what target has")
+    target: Path | None = setting(None, "path of your own second text file")
+    seeds: Several = setting(3, "networks of each kind on short texts")
+    long_seeds: Several = setting(2, "the same on long texts and on sentence pairs")
+    main_seeds: Several = setting(2, "the same on Multi30k from English to German")
+    frozen: NotNegative = setting(
+        2, "networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none"
+    )
+    n_train: NotNegative = setting(
+        2_000,
+        "texts to train on; 0 for all that the paper used. All of a reader's own table are "
+        "used where this is left at the profile's",
+    )
+    n_validation: NotNegative = setting(150, "texts to judge on; 0 for all, as above")
+    train_pairs: NotNegative = setting(2_000, "sentence pairs to train on; 0 for all")
+    validation_pairs: NotNegative = setting(
+        40, "sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's"
+    )
+    width: Positive = setting(64, "of states")
+    embedding_width: Positive = setting(64, "of the classifiers' embeddings")
+    learning_rate: AboveZero = setting(3e-3, "of Adam")
+    steps: Positive = setting(200, "updates of the classifiers")
+    translation_steps: NotNegative = setting(
+        260,
+        "updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as "
+        "many on other sets but IWSLT14, which has as many epochs as the paper's, of the "
+        "pairs we have",
+    )
+    pieces: Positive = setting(1_000, "size of the vocabulary of sentence pairs")
+    training_part: int = setting(0, "1 judges on a sample of the training pairs too")
 
     def check(self) -> None:
         take_files(self)

@@ -9,14 +9,14 @@ from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from companion.data.labelled import Reading
-from companion.results.config import BaseConfig
+from companion.results.config import BaseConfig, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.table_9 import EMBEDDING, TITLES, comparable, published_row
-from notebooks.learn.dataset_sizes.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
+from notebooks.learn.dataset_sizes.trainings.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
 
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
@@ -26,13 +26,16 @@ WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and ou
 
 
 class Config(BaseConfig):
-    #: names of data sets, such as sst, imdb, news_it_pt
-    sets: tuple[str, ...] = (
-        "sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE,
-    )  # fmt: skip
-    #: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
-    readings: tuple[Reading, ...] = READINGS
-    absent: Literal["skip", "stop"] = "skip"  #: sets whose files are not on this machine: skip or stop
+    sets: tuple[str, ...] = setting(
+        ("sst", "sst_as_text", "twenty_newsgroups", "sms_spam", "multi30k_de_en", *BY_RULE),
+        "names of data sets, such as sst, imdb, news_it_pt",
+    )
+    readings: tuple[Reading, ...] = setting(
+        READINGS, "of labelled texts: published, cleaned. Sentence pairs have one, which counts as published"
+    )
+    absent: Literal["skip", "stop"] = setting(
+        "skip", "sets whose files are not on this machine: skip or stop"
+    )
 
     def check(self) -> None:
         if not self.sets or not self.readings:
@@ -207,14 +210,14 @@ def _counted(measured: dict) -> dict:
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
     row = published_row(data)
     texts, medians = (row.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
-    for (what, found), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
+    for (what, counted), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
         compared = printed is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
         yield {
             "what": what,
-            "found": found,
+            "found": counted,
             "printed": printed,
             "compared": compared,
-            "equal": found == printed if compared else None,
+            "equal": counted == printed if compared else None,
         }
 
 

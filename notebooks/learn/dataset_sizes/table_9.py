@@ -34,15 +34,15 @@ def rows() -> dict[str, PublishedRow]:
     ``by_parameters``: words for which the parameters have room; equal to ``vocabulary`` but for 20 NG.
     """
     of_texts: PublishedRow = {"train.texts": (3_500,), "train.median": (13,), "validation.median": (13,)}
-    found = {"SMS": of_texts | {"vocabulary": (4_691,)}}
+    numbers_of = {"SMS": of_texts | {"vocabulary": (4_691,)}}
     text = (find_root() / "claims/published/snell2021_tables.csv").read_text(encoding="utf-8")
     for entry in csv.DictReader(text.splitlines()):
         if entry["table"] == "9":
             numbers = tuple(map(int, re.findall(r"\d+", entry["value"])))
-            found.setdefault(entry["dataset"], {})[QUANTITIES[entry["quantity"]]] = numbers
+            numbers_of.setdefault(entry["dataset"], {})[QUANTITIES[entry["quantity"]]] = numbers
     for title, parameters in PARAMETERS.items():
-        found[title]["by_parameters"] = ((parameters - CLASSIFIER) // EMBEDDING,)
-    return found
+        numbers_of[title]["by_parameters"] = ((parameters - CLASSIFIER) // EMBEDDING,)
+    return numbers_of
 
 
 # What is not the paper's own data, and so is not held against the row: a part of the set is here.

@@ -7,14 +7,19 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
-from companion.results.config import BaseConfig, NotNegative, Positive
+from companion.results.config import BaseConfig, NotNegative, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.early_dynamics.word_counts import CountCorpus, CountTables, alignment, translation
+from notebooks.learn.early_dynamics.trainings import word_counts
+from notebooks.learn.early_dynamics.trainings.word_counts import (
+    CountCorpus,
+    CountTables,
+    alignment,
+    translation,
+)
 from notebooks.shared.summaries import summarise
 
 STAGES = {"counted": 0, "iterated": -1}  # which of the count tables
@@ -32,14 +37,17 @@ CORPORA = {
 class Config(BaseConfig):
     """Settings. Nothing here is trained by gradients."""
 
-    sentences: Positive = 120  #: pairs in each corpus
-    seeds: Positive = 5  #: corpora and bags of words drawn of each kind
-    iterations: Positive = 10  #: of expectation-maximisation, after the count table
-    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)  #: of the bags of words whose derivative is measured
-    #: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none
-    text: str = "multi30k_en_de"
-    pairs: NotNegative = 2_000  #: of them, from the beginning; 0 for all
-    absent: Literal["skip", "stop"] = "skip"  #: where Multi30k is not on this machine: skip or stop
+    sentences: Positive = setting(120, "pairs in each corpus")
+    seeds: Positive = setting(5, "corpora and bags of words drawn of each kind")
+    iterations: Positive = setting(10, "of expectation-maximisation, after the count table")
+    widths: tuple[Positive, ...] = setting(
+        (64, 256, 1024, 4096), "of the bags of words whose derivative is measured"
+    )
+    text: str = setting(
+        "multi30k_en_de", "natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none"
+    )
+    pairs: NotNegative = setting(2_000, "of them, from the beginning; 0 for all")
+    absent: Literal["skip", "stop"] = setting("skip", "where Multi30k is not on this machine: skip or stop")
 
     def check(self) -> None:
         if self.sentences % 2:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.config import BaseConfig, NotNegative, Positive
+from companion.results.config import BaseConfig, NotNegative, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.procedure import RunSpec
@@ -17,9 +17,9 @@ from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copying import OUTCOME, PROBES, READ_OFF
 from notebooks.shared.intervals import Interval, interval_of
-from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, summarise
+from notebooks.shared.trainings.permutation_copying import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,20 +36,25 @@ KIND = "sample"  # the sentences that copying is always learned from
 class Config(BaseConfig):
     """Settings; a network is an order × (learned or uniform attention) × seed."""
 
-    seeds: Positive = 3  #: networks with learned attention of each order
-    #: networks with uniform attention of each order. The paper profile has more than
-    #: :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
-    controls: Positive = 2
-    length: int = 16  #: words of a sentence, drawn from one and a half times as many
-    width: Positive = 64  #: of embeddings and states
-    steps: Positive = 240  #: updates in training
-    every: Positive = 10  #: updates between two snapshots
-    #: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
-    longer_steps: NotNegative = 0
-    longer_seeds: Positive = 3  #: networks of these
-    #: networks with codes of places, of each order with recurrence and without; 0 for none
-    coded_seeds: NotNegative = 3
-    coded_steps: Positive = 100  #: updates of these
+    seeds: Positive = setting(3, "networks with learned attention of each order")
+    controls: Positive = setting(
+        2,
+        "networks with uniform attention of each order. The paper profile has more than "
+        "notebooks.learn.permutation_copying.experiment: their differences are held against a "
+        "band",
+    )
+    length: int = setting(16, "words of a sentence, drawn from one and a half times as many")
+    width: Positive = setting(64, "of embeddings and states")
+    steps: Positive = setting(240, "updates in training")
+    every: Positive = setting(10, "updates between two snapshots")
+    longer_steps: NotNegative = setting(
+        0, "updates of further networks in the fixed order, 0 for none. They tell slow from failed"
+    )
+    longer_seeds: Positive = setting(3, "networks of these")
+    coded_seeds: NotNegative = setting(
+        3, "networks with codes of places, of each order with recurrence and without; 0 for none"
+    )
+    coded_steps: Positive = setting(100, "updates of these")
 
     def check(self) -> None:
         words_of(KIND, self.length)

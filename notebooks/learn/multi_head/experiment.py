@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import NotMeasured
-from companion.results.config import BaseConfig, Field, NotNegative, Positive
+from companion.results.config import BaseConfig, Field, NotNegative, Positive, setting
 from companion.results.frames import Table, frame, joined, keyed, view
 from companion.results.measurements import Measurement, columns_of, measurements_of
 from companion.runs.columns import INTERVAL, NETWORK, Column, Columns, share
@@ -17,10 +17,10 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.intervals import Interval, interval, interval_of, share_interval
-from notebooks.shared.permutation_copying import words_of
 from notebooks.shared.plan import settings_of
 from notebooks.shared.summaries import differences, shares, summarise
 from notebooks.shared.thresholds import standing
+from notebooks.shared.trainings.permutation_copying import words_of
 
 MADE_OF = {
     "single": "one head, the first trial",
@@ -43,23 +43,29 @@ EARLY = 20  # updates after which the way that attention goes may show
 
 
 class Config(BaseConfig):
-    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12  #: heads that are tried alone, numbered from 0
-    trials: Positive = 1  #: data seeds, from 0, on which a head has to be good or bad
-    seeds: Positive = 3  #: networks of each scenario, on data seeds that no head was judged on
-    heads: Positive = 4  #: heads of each
-    #: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads have this
-    #: body and the ones after it, each network its own.
-    body: NotNegative = 0
-    elsewhere: NotNegative = 1  #: further bodies in which some good and bad heads are tried alone
-    moved: NotNegative = 2  #: good heads, and bad ones, that are tried there
-    length: int = 12  #: words of a permutation
-    width: Positive = 32  #: of embeddings and states
-    steps: Positive = 200  #: updates after which heads and networks are judged
-    every: Positive = 10  #: updates between two snapshots
-    #: updates in training, if more than steps. Heads whose attention is driven away from the word to write
-    #: learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of the authors'
-    #: configuration, at full size, too much so to be called bad.
-    followed: Positive = 200
+    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = setting(
+        12, "heads that are tried alone, numbered from 0"
+    )
+    trials: Positive = setting(1, "data seeds, from 0, on which a head has to be good or bad")
+    seeds: Positive = setting(3, "networks of each scenario, on data seeds that no head was judged on")
+    heads: Positive = setting(4, "heads of each")
+    body: NotNegative = setting(
+        0,
+        "all parameters but the query maps of networks of good and bad heads, as a seed. "
+        "Random heads have this body and the ones after it, each network its own",
+    )
+    elsewhere: NotNegative = setting(1, "further bodies in which some good and bad heads are tried alone")
+    moved: NotNegative = setting(2, "good heads, and bad ones, that are tried there")
+    length: int = setting(12, "words of a permutation")
+    width: Positive = setting(32, "of embeddings and states")
+    steps: Positive = setting(200, "updates after which heads and networks are judged")
+    every: Positive = setting(10, "updates between two snapshots")
+    followed: Positive = setting(
+        200,
+        "updates in training, if more than steps. Heads whose attention is driven away from "
+        "the word to write learn too, only later (notebooks.shared.copying): by the 200 "
+        "updates of the authors' configuration, at full size, too much so to be called bad",
+    )
 
     def check(self) -> None:
         words_of("permutation", self.length)

@@ -15,7 +15,7 @@ from attnlib.models.translator import BilinearTranslator
 from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement
 from attnlib.probes.lexical_probe import log_lexical_probe
 from companion.data import labelled_sets, parallel
-from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
+from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, answers
 from companion.runs.columns import Column, share
@@ -28,7 +28,7 @@ from notebooks.shared.agreement import measure_translation, padded, recorded_bat
 from notebooks.shared.intervals import interval_of, less
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, summarise
-from notebooks.shared.translation import load_pieces, recorded_network
+from notebooks.shared.trainings.translation import load_pieces, recorded_network
 
 FORMS = ("summed", "joined")  # equation 32, and equation 2
 BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
@@ -80,14 +80,14 @@ def measure_optimal_attention(recording: Recording, *others: Recording, samples:
         examples += rows.sentences()
         unused += rows.worst()
     spell = load_pieces(settings).pieces.spell
-    found = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
-    return _nested(found) | {
+    means_of = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
+    return _nested(means_of) | {
         "words": means["positions"].rows,
         "samples": seen,
         "residual": residual,
         "iterations": iterations,
-        "example": _spelt(min(examples, key=lambda one: one[0])[1], spell) if examples else None,
-        "unused_example": _spelt(max(unused, key=lambda one: one[0])[1], spell) if unused else None,
+        "example": _spelt(min(examples, key=lambda example: example[0])[1], spell) if examples else None,
+        "unused_example": _spelt(max(unused, key=lambda example: example[0])[1], spell) if unused else None,
     }
 
 
@@ -141,7 +141,7 @@ class _Rows:
         top = sides["probe"].argmax(-1, keepdim=True)
         weight = sides["optimal"].gather(-1, top)[:, 0]
         lost = likelihood["optimal"] - likelihood["largest_probe"]
-        found = {
+        by_name = {
             "agreement.optimal_probe": agreement(best, sides["probe"], valid),
             "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
             "agreement.learned_optimal": agreement(sides["learned"], best, valid),
@@ -155,23 +155,23 @@ class _Rows:
         for name, probe in self.others.items():
             for first, values in (("optimal", best), ("steepest", sides["steepest"])):
                 agrees = agreement_with_ties_broken(values, probe[present], valid)
-                found[f"agreement.{first}_{name}"] = agrees
-        found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
+                by_name[f"agreement.{first}_{name}"] = agrees
+        by_name |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
-        found["dependent.share"] = matters.double()
+        by_name["dependent.share"] = matters.double()
         for name in ("agreement.optimal_probe", "agreement.learned_probe", "largest_probe.unused"):
-            found[f"dependent.{name.rpartition('.')[2]}"] = found[name].where(matters, torch.nan)
-        return found
+            by_name[f"dependent.{name.rpartition('.')[2]}"] = by_name[name].where(matters, torch.nan)
+        return by_name
 
     def sentences(self) -> list[tuple[int, dict]]:
         """Samples of a length to be shown, as (index, matrices)."""
-        found = []
+        listed = []
         fewest, most = EXAMPLE
         for row, index in enumerate(self.batch.indices.tolist()):
             source, target = (int(m[row].sum()) for m in (self.batch.source_mask, self.batch.target_mask))
             if fewest <= source <= most and fewest <= target <= most:
-                found.append((index, self._shown(row, slice(0, target))))
-        return found
+                listed.append((index, self._shown(row, slice(0, target))))
+        return listed
 
     def worst(self) -> list[tuple[float, dict]]:
         """The word of the batch that loses most where its largest probe is followed, among those unused.
@@ -214,9 +214,9 @@ def _spelt(shown: dict, spell) -> dict:
     return shown | {name: spell(shown[name]) for name in ("source", "target", "says") if name in shown}
 
 
-def _nested(found: dict[str, float | None]) -> dict:
+def _nested(flat: dict[str, float | None]) -> dict:
     nested: dict = {}
-    for name, value in found.items():
+    for name, value in flat.items():
         branch, _, leaf = name.rpartition(".")
         (nested.setdefault(branch, {}) if branch else nested)[leaf] = value
     return nested
@@ -237,11 +237,11 @@ def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """
     network = recorded_network(recording.spec.resolved, recording.tensors)
     network = network.double().to(recording["steps"].device)
-    found: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
+    by_word: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
     for batch in recorded_batches(recording, samples):
         for name, values in _differences(network, batch).items():
-            found[name].append(values[batch.target_mask].abs())
-    joined = {name: torch.cat(values) for name, values in found.items()}
+            by_word[name].append(values[batch.target_mask].abs())
+    joined = {name: torch.cat(values) for name, values in by_word.items()}
     return {"words": len(joined["all_words"])} | {
         name: {"mean": float(values.mean()), "largest": float(values.max())}
         for name, values in joined.items()
@@ -256,7 +256,7 @@ def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]
     readout, trace = network.readout, network(batch)
     of_source = readout.from_context(trace.encoder_states)
     of_target = readout.from_decoder(trace.decoder_states)
-    own = _of_right(trace.logits.log_softmax(-1), batch.target_output)
+    learned = _of_right(trace.logits.log_softmax(-1), batch.target_output)
     rebuilt: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
     for step, right in enumerate(batch.target_output.unbind(1)):
         log_probe = readout.logits(of_source + of_target[:, step, None]).log_softmax(-1)
@@ -265,7 +265,7 @@ def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]
         rebuilt["all_words"].append(_of_right(mean.log_softmax(-1), right))
         of_word = log_probe.gather(2, right[:, None, None].expand(-1, log_probe.shape[1], 1))[..., 0]
         rebuilt["right_word"].append(_log_sigmoid_of_mean(attention, of_word))
-    return {name: torch.stack(values, 1) - own for name, values in rebuilt.items()}
+    return {name: torch.stack(values, 1) - learned for name, values in rebuilt.items()}
 
 
 def _log_sigmoid_of_mean(attention: Tensor, log_probe: Tensor) -> Tensor:
@@ -304,25 +304,33 @@ def measure_classifier_identity(recording: Recording) -> dict:
 
 
 class Config(BaseConfig):
-    seeds: Positive = 3  #: networks of each kind
-    dataset: str = "multi30k_en_de"  #: of the translation models, such as known_lexicon, multi30k_en_de
-    texts: str = "sst"  #: of the classifiers, such as known_polarity, sst
-    #: where Multi30k or SST is not on this machine: by_rule takes a synthetic set, stop stops
-    absent: Literal["by_rule", "stop"] = "by_rule"
-    train_pairs: NotNegative = 2_000  #: sentence pairs to train on; 0 for all
-    n_validation: NotNegative = 40  #: pairs they are judged on; 0 for all
-    pieces: Positive = 1_000  #: size of their vocabulary
-    width: Positive = 64  #: of their states and embeddings
-    learning_rate: AboveZero = 3e-3  #: of Adam
-    steps: Positive = 260  #: updates of the translation models
-    samples: NotNegative = 0  #: of the pairs judged, those whose best attention is sought; 0 for all
-    #: training pairs that the main model is judged on too; 0 for none. In this, as in all else, its networks
-    #: are those of the agreement tables, which are trained once for both.
-    probed_training: NotNegative = 0
-    train_texts: NotNegative = 2_000  #: labelled texts to train on; 0 for all
-    validation_texts: NotNegative = 150  #: labelled texts to judge on; 0 for all
-    classifier_width: NotNegative = 64  #: of words, and of the state of one direction; 0 for the paper's
-    classifier_steps: Positive = 200  #: updates of the classifiers
+    seeds: Positive = setting(3, "networks of each kind")
+    dataset: str = setting(
+        "multi30k_en_de", "of the translation models, such as known_lexicon, multi30k_en_de"
+    )
+    texts: str = setting("sst", "of the classifiers, such as known_polarity, sst")
+    absent: Literal["by_rule", "stop"] = setting(
+        "by_rule", "where Multi30k or SST is not on this machine: by_rule takes a synthetic set, stop stops"
+    )
+    train_pairs: NotNegative = setting(2_000, "sentence pairs to train on; 0 for all")
+    n_validation: NotNegative = setting(40, "pairs they are judged on; 0 for all")
+    pieces: Positive = setting(1_000, "size of their vocabulary")
+    width: Positive = setting(64, "of their states and embeddings")
+    learning_rate: AboveZero = setting(3e-3, "of Adam")
+    steps: Positive = setting(260, "updates of the translation models")
+    samples: NotNegative = setting(0, "of the pairs judged, those whose best attention is sought; 0 for all")
+    probed_training: NotNegative = setting(
+        0,
+        "training pairs that the main model is judged on too; 0 for none. In this, as in all "
+        "else, its networks are those of the agreement tables, which are trained once for "
+        "both",
+    )
+    train_texts: NotNegative = setting(2_000, "labelled texts to train on; 0 for all")
+    validation_texts: NotNegative = setting(150, "labelled texts to judge on; 0 for all")
+    classifier_width: NotNegative = setting(
+        64, "of words, and of the state of one direction; 0 for the paper's"
+    )
+    classifier_steps: Positive = setting(200, "updates of the classifiers")
 
 
 PROFILES = {

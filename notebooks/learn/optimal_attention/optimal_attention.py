@@ -158,13 +158,13 @@ class _Problem:
     def hessian(self, attention: Attention) -> Float[Tensor, "batch target source source"]:
         """∇²h as A Aᵀ, which rounding cannot make indefinite; a target position at a time to save memory."""
         _, q = self._value(attention)
-        found = []
+        blocks = []
         for weights in q.unbind(1):
             mean = self.encoder @ weights[:, :, None]
             spread = (self.encoder - mean) * weights.sqrt()[:, None, :]
-            found.append(spread @ spread.transpose(1, 2))
+            blocks.append(spread @ spread.transpose(1, 2))
         both = self.valid[:, :, :, None] & self.valid[:, :, None, :]
-        return torch.stack(found, 1) * both
+        return torch.stack(blocks, 1) * both
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +230,9 @@ def _improved(problem: _Problem, point: _Point, moving: Bool[Tensor, "batch targ
     # From the present level on: solving for the level itself would lose the digits that the two sides share.
     uphill = (pull - point.gradient - point.level) * valid
     sides = torch.stack((uphill, valid.double()), -1) * scale[..., None]
-    one, other = (torch.cholesky_solve(sides, factor) * scale[..., None]).unbind(-1)
-    level = one.sum(-1, keepdim=True) / other.sum(-1, keepdim=True)
-    step = one - level * other
+    downhill, constant = (torch.cholesky_solve(sides, factor) * scale[..., None]).unbind(-1)
+    level = downhill.sum(-1, keepdim=True) / constant.sum(-1, keepdim=True)
+    step = downhill - level * constant
     slack = (pull - point.slack - curvature * step) * valid
     direction = step, slack, level
 

@@ -6,17 +6,17 @@ from functools import partial
 from itertools import product
 from statistics import fmean
 
-from companion.results.config import BaseConfig, Positive
+from companion.results.config import BaseConfig, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import Column, Columns
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.intervals import interval_of
-from notebooks.shared.permutation_copying import KINDS, words_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import summarise
 from notebooks.shared.thresholds import HALF
+from notebooks.shared.trainings.permutation_copying import KINDS, words_of
 
 FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
 WAYS = {
@@ -95,18 +95,21 @@ SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_pe
 class Config(BaseConfig):
     """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed."""
 
-    kind: tuple[str, ...] = KINDS  #: of sentences: ``permutation``, ``sample``, ``mixture``
-    seeds: Positive = 3  #: networks with learned attention of each kind
-    controls: Positive = 2  #: networks with uniform attention, and bags of words, of each kind
-    length: int = 16  #: words of a sentence; the vocabularies grow with it
-    width: Positive = 64  #: of embeddings and states
-    steps: Positive = 200  #: updates after which networks are judged
-    every: Positive = 10  #: updates between two snapshots
-    #: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
-    followed: Positive = 200
-    #: updates of the networks that copy samples, if more. With as many as
-    #: :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
-    sample_steps: Positive = 240
+    kind: tuple[str, ...] = setting(KINDS, "of sentences: permutation, sample, mixture")
+    seeds: Positive = setting(3, "networks with learned attention of each kind")
+    controls: Positive = setting(2, "networks with uniform attention, and bags of words, of each kind")
+    length: int = setting(16, "words of a sentence; the vocabularies grow with it")
+    width: Positive = setting(64, "of embeddings and states")
+    steps: Positive = setting(200, "updates after which networks are judged")
+    every: Positive = setting(10, "updates between two snapshots")
+    followed: Positive = setting(
+        200, "updates of learned attention on permutations and mixtures, if more. What fails may be slow"
+    )
+    sample_steps: Positive = setting(
+        240,
+        "updates of the networks that copy samples, if more. With as many as "
+        "notebooks.learn.fixed_permutation.experiment has, these are its networks",
+    )
 
     def check(self) -> None:
         for kind in self.kind:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from companion.results.config import BaseConfig, Field, Positive
+from companion.results.config import BaseConfig, Field, Positive, setting
 from companion.results.frames import Table, frame, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import INTERVAL, NETWORK, Column, share
@@ -39,17 +39,19 @@ STAGES = {
 class Config(BaseConfig):
     """Settings of the networks, all alike but for their seed."""
 
-    seeds: Positive = 3  #: networks
-    words: Annotated[int, Field(ge=2)] = 40  #: of the vocabulary, the keyword among them
-    length: Annotated[int, Field(ge=4)] = 40  #: of a sequence
-    embedding_width: Positive = 48  #: of words
-    width: Positive = 32  #: of the state of one direction
-    steps: Positive = 300  #: updates in training
-    #: updates between two snapshots at the start. A larger network may go from its first knowledge of the
-    #: keyword to the leak within few.
-    every: Positive = 10
-    until: Positive = 300  #: updates after which snapshots are further apart
-    later: Positive = 100  #: updates between two snapshots from there on
+    seeds: Positive = setting(3, "networks")
+    words: Annotated[int, Field(ge=2)] = setting(40, "of the vocabulary, the keyword among them")
+    length: Annotated[int, Field(ge=4)] = setting(40, "of a sequence")
+    embedding_width: Positive = setting(48, "of words")
+    width: Positive = setting(32, "of the state of one direction")
+    steps: Positive = setting(300, "updates in training")
+    every: Positive = setting(
+        10,
+        "updates between two snapshots at the start. A larger network may go from its first "
+        "knowledge of the keyword to the leak within few",
+    )
+    until: Positive = setting(300, "updates after which snapshots are further apart")
+    later: Positive = setting(100, "updates between two snapshots from there on")
 
 
 PROFILES = {

@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from companion.data import labelled_sets
-from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive
+from companion.results.config import AboveZero, BaseConfig, Field, NotNegative, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import NETWORK, Column
@@ -53,14 +53,14 @@ def measure_resting(recording: Recording) -> dict:
     attention = recording["validation.attention"][-1]
     weights, mask = padded(attention, offsets)
     top = begins + weights.masked_fill(~mask, -torch.inf).argmax(1)
-    found = {}
+    values_of = {}
     for mark, places in (("begin", begins), ("end", ends)):
-        found[mark] = top == places
-        found[f"{mark}_right"] = log_odds[places] > 0
-        found[f"{mark}_weight"] = attention[places]
+        values_of[mark] = top == places
+        values_of[f"{mark}_right"] = log_odds[places] > 0
+        values_of[f"{mark}_weight"] = attention[places]
     return {
         str(label): {"texts": int((labels == label).sum())}
-        | {name: 100 * float(values[labels == label].double().mean()) for name, values in found.items()}
+        | {name: 100 * float(values[labels == label].double().mean()) for name, values in values_of.items()}
         for label in labels.unique().tolist()
     }
 
@@ -87,7 +87,7 @@ Flat = Float[Tensor, " positions"]
 def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
     sums: dict[str, dict[str, RowMean]] = {}
     for places, mask, texts in rows.batches():
-        found = {
+        values_of = {
             "agreement": agreement(first[places], second[places], mask),
             "chance": chance_agreement(second[places], mask),
         }
@@ -95,7 +95,7 @@ def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
         groups |= {str(label): labels[texts] == label for label in labels.unique().tolist()}
         for group, present in groups.items():
             means = sums.setdefault(group, {})
-            for name, values in found.items():
+            for name, values in values_of.items():
                 means[name] = means.get(name, RowMean()) + RowMean.of(values, present)
     return {group: {name: 100 * mean.value for name, mean in means.items()} for group, means in sums.items()}
 
@@ -103,18 +103,20 @@ def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
 class Config(BaseConfig):
     """Settings of the classifiers, all alike but for their data and seed."""
 
-    #: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file)
-    data: tuple[Data, ...] = ("known_polarity", "sms_spam")
-    seeds: Several = 3  #: networks on each
-    beside: tuple[Data, ...] = ("sst",)  #: sets to compare them with
-    beside_seeds: Several = 3  #: networks on each of these
-    only_at_hand: int = 1  #: 1 leaves out the sets whose files are not on this machine
-    n_train: NotNegative = 2_000  #: texts to train on; 0 for all that the paper used
-    n_validation: NotNegative = 150  #: texts to judge on; 0 for all that the paper used
-    width: Positive = 64  #: of states
-    embedding_width: Positive = 64  #: of embeddings
-    learning_rate: AboveZero = 3e-3  #: of Adam
-    steps: Positive = 200  #: updates
+    data: tuple[Data, ...] = setting(
+        ("known_polarity", "sms_spam"),
+        "sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file)",
+    )
+    seeds: Several = setting(3, "networks on each")
+    beside: tuple[Data, ...] = setting(("sst",), "sets to compare them with")
+    beside_seeds: Several = setting(3, "networks on each of these")
+    only_at_hand: int = setting(1, "1 leaves out the sets whose files are not on this machine")
+    n_train: NotNegative = setting(2_000, "texts to train on; 0 for all that the paper used")
+    n_validation: NotNegative = setting(150, "texts to judge on; 0 for all that the paper used")
+    width: Positive = setting(64, "of states")
+    embedding_width: Positive = setting(64, "of embeddings")
+    learning_rate: AboveZero = setting(3e-3, "of Adam")
+    steps: Positive = setting(200, "updates")
 
 
 PROFILES = {
@@ -145,11 +147,11 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(one for runs in rows(config).values() for one in _measurements(runs))
+    return tuple(measurement for runs in rows(config).values() for measurement in _measurements(runs))
 
 
 def _measurements(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
-    pairs = (Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+    pairs = (Measurement(run, measure_apart, (), (other,)) for run, other in permutations(runs, 2))
     return (*measurements_of(runs, measure_resting), *pairs)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
-from companion.results.config import Field, Positive
+from companion.results.config import Field, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.store import Store
@@ -23,17 +23,21 @@ QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 class Config(WordsConfig):
     """Settings; a network is a link × width × seed, trained once on sentences of all lengths."""
 
-    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
-    link: tuple[Link, ...] = ("initial", "attention")
-    width: tuple[int, ...] = (32, 64)  #: of states and embeddings: one number or several
-    cell: SequenceCell = "gru"  #: ``gru`` or ``lstm``
+    link: tuple[Link, ...] = setting(
+        ("initial", "attention"), "what the decoder gets of the source: initial, every_step, attention"
+    )
+    width: tuple[int, ...] = setting((32, 64), "of states and embeddings: one number or several")
+    cell: SequenceCell = setting("gru", "gru or lstm")
     shortest: int = 3
     longest: int = 12
-    #: lengths at which a linear probe reads the vector
-    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 8, 12)  # of fewer words none could be held out
+    # Of sentences with fewer than three words none could be held out.
+    probed: tuple[Annotated[int, Field(ge=3)], ...] = setting(
+        (4, 8, 12), "lengths at which a linear probe reads the vector"
+    )
     steps: Positive = 200
-    #: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
-    samples: Positive = 2_000
+    samples: Positive = setting(
+        2_000, "sentences that a probe is fitted on. Once more on half as many, where there is most to read"
+    )
 
 
 PROFILES = {
@@ -54,12 +58,12 @@ def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
     length; and, of the longest sentences and widest vectors, once more with half the samples to fit it on."""
     networks, probed = {}, {}
     for link, width in product(config.link, config.width):
-        own = {"link": link, "width": width, "cell": config.cell, "snapshots": 1}
-        networks[link, width] = each_seed(config.seeds, spec_on_words, config, **own)
+        settings = {"link": link, "width": width, "cell": config.cell, "snapshots": 1}
+        networks[link, width] = each_seed(config.seeds, spec_on_words, config, **settings)
     read = {group: specs for group, specs in networks.items() if group[0] in ("initial", "every_step")}
     for length in config.probed:
         plan = plan_of(read, measure_summary_bits, length=length, samples=config.samples)
-        probed |= {(length, *group): own for group, own in plan.items()}
+        probed |= {(length, *group): of_group for group, of_group in plan.items()}
     widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
     halved = plan_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
@@ -181,8 +185,8 @@ def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
 def _numbers(m: dict) -> dict:
     first, last = ({name: quarter(m, name, last=end) for name in QUANTITIES} for end in (False, True))
     falls = first["token_accuracy"] - last["token_accuracy"]
-    found = {"shortest": first, "longest": last, "capacity": capacity(m), "slope": slope(m), "falls": falls}
-    return found | {"parameters": m["parameters"]}
+    numbers = {"shortest": first, "longest": last, "capacity": capacity(m), "slope": slope(m), "falls": falls}
+    return numbers | {"parameters": m["parameters"]}
 
 
 def _by_length(m: dict) -> list[dict]:
@@ -199,8 +203,8 @@ def _by_position(m: dict) -> list[dict]:
 def _read(m: dict) -> dict:
     bits, part = m["bits"], len(m["bits"]) // 4
     first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
-    found = {"first": first, "last": last, "middle": between, "together": float(sum(bits))}
-    return found | {"first_over_middle": first - between, "last_over_middle": last - between}
+    numbers = {"first": first, "last": last, "middle": between, "together": float(sum(bits))}
+    return numbers | {"first_over_middle": first - between, "last_over_middle": last - between}
 
 
 def quarter(measured: dict, name: str, *, last: bool = True) -> float:

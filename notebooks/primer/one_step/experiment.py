@@ -11,7 +11,7 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.results.config import BaseConfig, Field, OneOf, Positive, setting
 from companion.results.frames import Table, frame, keyed, view
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs import registry as procedures
@@ -97,20 +97,23 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
 class Config(BaseConfig):
     """Settings; a network is a seed."""
 
-    #: set by the profile: translation of text; the sentences shown are English and French
-    task: Annotated[str, OneOf(registry.names())] = "tatoeba_en_fr"
-    network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"  #: ``bahdanau`` or ``luong``
-    seeds: Positive = 3  #: number of networks. The first is worked in numbers.
-    n_train: Positive = 16_000  #: pairs to train on
-    max_words: Positive = 1_200  #: size of either vocabulary, at most
-    max_length: Positive = 9  #: most words of a sentence
-    judged: Positive = 300  #: held-out pairs
-    width: Positive = 64  #: of states and embeddings
-    steps: Positive = 200  #: updates in training
-    snapshots: Positive = 5  #: evaluations during training
-    learning_rate: float = 8e-3  #: of Adam
-    pair: Annotated[int, Field(ge=0, lt=len(PAIRS))] = 1  #: which sentence is worked in numbers: 0, 1, 2
-    place: int = 1  #: which word of its translation is worked in numbers, counted from 0
+    task: Annotated[str, OneOf(registry.names())] = setting(
+        "tatoeba_en_fr", "set by the profile: translation of text; the sentences shown are English and French"
+    )
+    network: Annotated[str, OneOf(NETWORKS)] = setting("bahdanau", "bahdanau or luong")
+    seeds: Positive = setting(3, "number of networks. The first is worked in numbers")
+    n_train: Positive = setting(16_000, "pairs to train on")
+    max_words: Positive = setting(1_200, "size of either vocabulary, at most")
+    max_length: Positive = setting(9, "most words of a sentence")
+    judged: Positive = setting(300, "held-out pairs")
+    width: Positive = setting(64, "of states and embeddings")
+    steps: Positive = setting(200, "updates in training")
+    snapshots: Positive = setting(5, "evaluations during training")
+    learning_rate: float = setting(8e-3, "of Adam")
+    pair: Annotated[int, Field(ge=0, lt=len(PAIRS))] = setting(
+        1, "which sentence is worked in numbers: 0, 1, 2"
+    )
+    place: int = setting(1, "which word of its translation is worked in numbers, counted from 0")
 
     def check(self) -> None:
         translation = PAIRS[self.pair][1]

@@ -9,7 +9,7 @@ def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
     """Attention and probability by sentence, snapshot and place; a reader starts before training."""
     if not result.tables.get("map"):
         return {}, pd.DataFrame()
-    found, table = [], []
+    listed, table = [], []
     for _, pair in pd.DataFrame(result.tables["map"]).groupby("pair"):
         steps = sorted(pair["step"].unique().tolist())
         source, target = (pair.groupby(f"{of}_place")[of].first().tolist() for of in ("source", "target"))
@@ -17,11 +17,11 @@ def sentences(result: Result) -> tuple[dict, pd.DataFrame]:
         shape = len(steps), len(target), len(source)
         attention = by_place["attention"].to_numpy(float).reshape(shape).round(3)
         probability = by_place["probability"].to_numpy(float).reshape(shape)[..., 0].round(3)
-        found.append({"steps": steps, "source": source, "target": target})
-        found[-1] |= {"attention": attention.tolist(), "probability": probability.tolist()}
+        listed.append({"steps": steps, "source": source, "target": target})
+        listed[-1] |= {"attention": attention.tolist(), "probability": probability.tolist()}
         for word, chance, weights in zip(target, probability[-1], attention[-1], strict=True):
-            shown = ", ".join(f"{own} {weight:.2f}" for own, weight in zip(source, weights, strict=True))
+            shown = ", ".join(f"{token} {weight:.2f}" for token, weight in zip(source, weights, strict=True))
             table.append({"predicted": word, "probability": chance, "attention after training": shown})
     config = result.config
-    data = {"sentences": found, "sentence": config["pair"], "word": config["place"]}
+    data = {"sentences": listed, "sentence": config["pair"], "word": config["place"]}
     return data, pd.DataFrame(table).set_index("predicted")

@@ -13,7 +13,7 @@ from attnlib.models.search import beam_search
 from attnlib.models.sequence_to_sequence import NAMED
 from attnlib.models.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data import registry
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs import registry as procedures
 from companion.runs.columns import INTERVAL, Column, share
@@ -158,18 +158,19 @@ WAYS = ("teacher_forced", "free_running", "so_far")
 class Config(BaseConfig):
     """Settings; a network is a task × kind × seed."""
 
-    #: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
-    task: tuple[Annotated[str, OneOf(registry.names())], ...] = ("number_words",)
-    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)  #: ``cho``, ``sutskever``
-    seeds: Positive = 3  #: networks of each kind
-    digits: Positive = 3  #: most digits of a number in number words
-    n_train: Positive = 750  #: samples to train on, at most
-    judged: Positive = 180  #: held-out samples
-    width: Positive = 64  #: of states and embeddings
-    steps: Positive = 240  #: updates in training
-    batch_size: Positive = 64  #: samples an update
-    learning_rate: float = 6e-3  #: of Adam
-    samples: Positive = 150  #: held-out sentences of one length in which a word is exchanged, at most
+    task: tuple[Annotated[str, OneOf(registry.names())], ...] = setting(
+        ("number_words",), "what they learn: number_words, dates, multi30k_en_fr, …"
+    )
+    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = setting(tuple(NETWORKS), "cho, sutskever")
+    seeds: Positive = setting(3, "networks of each kind")
+    digits: Positive = setting(3, "most digits of a number in number words")
+    n_train: Positive = setting(750, "samples to train on, at most")
+    judged: Positive = setting(180, "held-out samples")
+    width: Positive = setting(64, "of states and embeddings")
+    steps: Positive = setting(240, "updates in training")
+    batch_size: Positive = setting(64, "samples an update")
+    learning_rate: float = setting(6e-3, "of Adam")
+    samples: Positive = setting(150, "held-out sentences of one length in which a word is exchanged, at most")
 
 
 PROFILES = {

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, collate
-from companion.results.config import Field, OneOf, Positive
+from companion.results.config import Field, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs import registry
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -40,16 +40,16 @@ def measure_gradients(recording: Recording, *, length: int, samples: int) -> dic
         "trained": module.recorded_network(recording),
         "untrained": module.new_network(settings, *sizes).eval(),
     }
-    found: dict[str, object] = {"length": length, "samples": len(task.held_out)}
+    numbers: dict[str, object] = {"length": length, "samples": len(task.held_out)}
     for stage, network in networks.items():
         total = torch.zeros(length, length, dtype=torch.float64)
         for first in range(0, len(task.held_out), _BATCH):
             batch = collate(task.held_out, range(first, min(first + _BATCH, len(task.held_out))))
             total += gradient_norms(network, batch)[:, :length, :length].double().sum(0)
         mean = total / len(task.held_out)
-        found[stage] = mean.tolist()
-        found[f"aligned_{stage}"] = float((mean.diagonal() / mean.sum(1)).mean())
-    return found
+        numbers[stage] = mean.tolist()
+        numbers[f"aligned_{stage}"] = float((mean.diagonal() / mean.sum(1)).mean())
+    return numbers
 
 
 def gradient_norms(network: nn.Module, batch: Batch) -> Float[Tensor, "batch target source"]:
@@ -60,8 +60,8 @@ def gradient_norms(network: nn.Module, batch: Batch) -> Float[Tensor, "batch tar
     rows = []
     for step in range(right.shape[1]):
         # Samples do not touch each other, so the gradient of their sum is the gradient of each.
-        (own,) = torch.autograd.grad(right[:, step].sum(), inputs, retain_graph=True)
-        rows.append(own.norm(dim=-1))
+        (gradient,) = torch.autograd.grad(right[:, step].sum(), inputs, retain_graph=True)
+        rows.append(gradient.norm(dim=-1))
     return torch.stack(rows, dim=1)
 
 
@@ -77,10 +77,12 @@ STAGES = ("untrained", "trained")
 class Config(CoursesConfig):
     """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal."""
 
-    #: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``
-    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
-    length: Annotated[int, Field(ge=3)] = 12  #: words of the sentences that gradients are taken on
-    samples: Positive = 64  #: number of sentences that gradients are taken on
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = setting(
+        ("one_vector", "one_vector_reversed", "attention"),
+        "one_vector, one_vector_reversed, attention, attention_reversed",
+    )
+    length: Annotated[int, Field(ge=3)] = setting(12, "words of the sentences that gradients are taken on")
+    samples: Positive = setting(64, "number of sentences that gradients are taken on")
 
 
 PROFILES = {
@@ -96,8 +98,8 @@ def _plan(config: Config) -> tuple[Plan]:
     shared, groups = settings_of(config, "width", "snapshots"), {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
-        own = {"link": link, "reverse": reverse, "cell": cell} | shared
-        groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **own)
+        settings = {"link": link, "reverse": reverse, "cell": cell} | shared
+        groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **settings)
     return (plan_of(groups, measure_gradients, length=config.length, samples=config.samples),)
 
 

@@ -17,7 +17,7 @@ from attnlib.models.sequence_to_sequence import NAMED, SequenceToSequence
 from attnlib.models.vocabulary import EOS, MARKS, PAD, Vocabulary
 from attnlib.probes.alignment_error import link_mask
 from companion.data.parallel import NAMES, TextOptions, read_translation, tokenise_pairs
-from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.config import BaseConfig, OneOf, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.runs import registry
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -204,37 +204,44 @@ class Kind(NamedTuple):
 class Config(BaseConfig):
     """Settings: a grid of networks on synthetic tasks, and the four that have names on captions."""
 
-    #: ``reordering`` (half of the sentences may be), ``number_words``
-    task: tuple[Annotated[str, OneOf(SIZES)], ...] = ("reordering",)
-    #: ``dot``, ``scaled_dot``, ``general``, ``concat``, ``additive``
-    scoring: tuple[Scoring, ...] = ("dot", "scaled_dot", "general", "additive")
-    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = (1, 2)  #: of the encoder: 1, 2 or both
-    #: ``luong``, ``luong_feeding`` (with input feeding), ``bahdanau``
-    decoder: tuple[Annotated[str, OneOf(DECODERS)], ...] = ("luong", "bahdanau")
-    #: scores with which Luong's decoder has the previous state as the query too
-    asked: tuple[Scoring, ...] = ("dot",)
-    seeds: Positive = 3  #: networks of each kind
-    shortest: Positive = 2  #: fewest phrases of a sentence to reorder, or digits of a number
-    longest: int = 3  #: most of them
-    n_train: Positive = 6_000  #: sentences to train on
-    judged: Positive = 128  #: held-out sentences
-    width: Positive = 32  #: of states and embeddings
-    steps: Positive = 45  #: updates in training
-    snapshots: Positive = 5  #: evaluations during training
+    task: tuple[Annotated[str, OneOf(SIZES)], ...] = setting(
+        ("reordering",), "reordering (half of the sentences may be), number_words"
+    )
+    scoring: tuple[Scoring, ...] = setting(
+        ("dot", "scaled_dot", "general", "additive"), "dot, scaled_dot, general, concat, additive"
+    )
+    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = setting(
+        (1, 2), "of the encoder: 1, 2 or both"
+    )
+    decoder: tuple[Annotated[str, OneOf(DECODERS)], ...] = setting(
+        ("luong", "bahdanau"), "luong, luong_feeding (with input feeding), bahdanau"
+    )
+    asked: tuple[Scoring, ...] = setting(
+        ("dot",), "scores with which Luong's decoder has the previous state as the query too"
+    )
+    seeds: Positive = setting(3, "networks of each kind")
+    shortest: Positive = setting(2, "fewest phrases of a sentence to reorder, or digits of a number")
+    longest: int = setting(3, "most of them")
+    n_train: Positive = setting(6_000, "sentences to train on")
+    judged: Positive = setting(128, "held-out sentences")
+    width: Positive = setting(32, "of states and embeddings")
+    steps: Positive = setting(45, "updates in training")
+    snapshots: Positive = setting(5, "evaluations during training")
     # high, for a short course; narrow networks bear it
-    learning_rate: float = 3e-2  #: of Adam
-    threshold: float = 0.6  #: share of words right whose first time tells how fast a network learns
-    samples: Positive = 1_000  #: sentences that the probe of encoder states is fitted on
-    #: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``
-    named: tuple[Annotated[str, OneOf(NAMED)], ...] = ()
-    text: Annotated[str, OneOf(TEXTS)] = "multi30k_en_de"  #: the captions: ``multi30k_en_de``, …
-    text_pairs: int = 0  #: pairs of captions to train on, 0 for all
-    text_words: Positive = 4_000  #: size of each vocabulary of captions
-    text_width: Positive = 128  #: of the networks on captions
-    text_epochs: Positive = 5  #: passes over the captions
-    text_snapshots: Positive = 20  #: evaluations of them during training
-    text_rate: float = 3e-3  #: of Adam on captions
-    text_threshold: float = 0.4  #: the same as threshold, on captions
+    learning_rate: float = setting(3e-2, "of Adam")
+    threshold: float = setting(0.6, "share of words right whose first time tells how fast a network learns")
+    samples: Positive = setting(1_000, "sentences that the probe of encoder states is fitted on")
+    named: tuple[Annotated[str, OneOf(NAMED)], ...] = setting(
+        (), "networks trained on captions: cho, sutskever, bahdanau, luong"
+    )
+    text: Annotated[str, OneOf(TEXTS)] = setting("multi30k_en_de", "the captions: multi30k_en_de, …")
+    text_pairs: int = setting(0, "pairs of captions to train on, 0 for all")
+    text_words: Positive = setting(4_000, "size of each vocabulary of captions")
+    text_width: Positive = setting(128, "of the networks on captions")
+    text_epochs: Positive = setting(5, "passes over the captions")
+    text_snapshots: Positive = setting(20, "evaluations of them during training")
+    text_rate: float = setting(3e-3, "of Adam on captions")
+    text_threshold: float = setting(0.4, "the same as threshold, on captions")
 
     def check(self) -> None:
         if not self.shortest <= self.longest:

@@ -10,7 +10,7 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.config import OneOf
+from companion.results.config import OneOf, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs.columns import INTERVAL, Column, share
 from companion.runs.measure import measure
@@ -86,13 +86,16 @@ def measure_longest_sentences(recording: Recording) -> dict:
 class Config(CoursesConfig):
     """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths."""
 
-    #: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``
-    link: tuple[Link, ...] = ("initial", "attention")
-    one_length: int = 1  #: 1 adds networks with attention on sentences that all have the longest length
-    #: tasks with known links, whose distances are counted. Those without data here are left out.
-    aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = (
-        "one_to_one", "number_words", "lexicon_translation", "europarl_de_en"
-    )  # fmt: skip
+    link: tuple[Link, ...] = setting(
+        ("initial", "attention"), "what the decoder gets of the source: initial, every_step, attention"
+    )
+    one_length: int = setting(
+        1, "1 adds networks with attention on sentences that all have the longest length"
+    )
+    aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = setting(
+        ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en"),
+        "tasks with known links, whose distances are counted. Those without data here are left out",
+    )
 
 
 PROFILES = {

@@ -15,7 +15,7 @@ from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.transformer import Transformer
 from attnlib.trace import AttentionKind, Trace
 from companion.data.task import Links
-from companion.results.config import BaseConfig, Field, OneOf
+from companion.results.config import BaseConfig, Field, OneOf, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement
 from companion.runs.columns import INTERVAL, Column, Columns, share
@@ -24,11 +24,11 @@ from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared import task_patterns
 from notebooks.shared.intervals import bounded, interval_of, over_pairs
-from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.task_patterns import STATES, network_of
+from notebooks.shared.tasks.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 
 # Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #
@@ -287,33 +287,39 @@ TASKS = ("translation", "summary")
 class Config(BaseConfig):
     """Settings; a network is a kind × task × seed. The primers give none of them."""
 
-    #: ``recurrent`` (Luong's decoder with attention), ``transformer``
-    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
-    #: ``translation``, ``summary``, of the same sentences
-    task: tuple[Annotated[str, OneOf(TASKS)], ...] = TASKS
-    #: tasks on which a Transformer whose self-attention has symmetric scores is trained as well
-    tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
-    #: networks of each kind, at least 2. Those of one task are compared.
-    seeds: Annotated[int, Field(ge=2)] = 3
-    shortest: int = 6  #: fewest words of a sentence
-    longest: int = 8  #: most words of a sentence
-    n_train: int = 4_000  #: sentences to train on
-    judged: int = 200  #: held-out sentences
-    #: of the recurrent network: ``dot``, ``general``, ``additive``, ``concat``, ``scaled_dot``
-    scoring: str = "dot"
-    #: of states and embeddings of the recurrent network. A narrow one with dot scores gets stuck for some
-    #: seeds, so it is wider than the Transformer.
-    width: int = 64
-    steps: int = 110  #: updates in training of the recurrent network
-    learning_rate: float = 1.2e-2  #: of Adam, for the recurrent network
-    transformer_width: int = 32  #: of the Transformer
-    heads: int = 2  #: of each of its layers
-    layers: int = 2  #: of the Transformer's encoder, and of its decoder
-    positions: str = "sinusoidal"  #: ``sinusoidal``, ``learned``, ``none``
-    transformer_steps: int = 90  #: updates in training of the Transformer
-    transformer_rate: float = 1e-2  #: of Adam, for the Transformer
-    warmup: int = 20  #: updates over which its learning rate rises
-    snapshots: int = 2  #: evaluations during training
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = setting(
+        KINDS, "recurrent (Luong's decoder with attention), transformer"
+    )
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        TASKS, "translation, summary, of the same sentences"
+    )
+    tied: tuple[Annotated[str, OneOf(TASKS)], ...] = setting(
+        ("translation",),
+        "tasks on which a Transformer whose self-attention has symmetric scores is trained as well",
+    )
+    seeds: Annotated[int, Field(ge=2)] = setting(
+        3, "networks of each kind, at least 2. Those of one task are compared"
+    )
+    shortest: int = setting(6, "fewest words of a sentence")
+    longest: int = setting(8, "most words of a sentence")
+    n_train: int = setting(4_000, "sentences to train on")
+    judged: int = setting(200, "held-out sentences")
+    scoring: str = setting("dot", "of the recurrent network: dot, general, additive, concat, scaled_dot")
+    width: int = setting(
+        64,
+        "of states and embeddings of the recurrent network. A narrow one with dot scores gets "
+        "stuck for some seeds, so it is wider than the Transformer",
+    )
+    steps: int = setting(110, "updates in training of the recurrent network")
+    learning_rate: float = setting(1.2e-2, "of Adam, for the recurrent network")
+    transformer_width: int = setting(32, "of the Transformer")
+    heads: int = setting(2, "of each of its layers")
+    layers: int = setting(2, "of the Transformer's encoder, and of its decoder")
+    positions: str = setting("sinusoidal", "sinusoidal, learned, none")
+    transformer_steps: int = setting(90, "updates in training of the Transformer")
+    transformer_rate: float = setting(1e-2, "of Adam, for the Transformer")
+    warmup: int = setting(20, "updates over which its learning rate rises")
+    snapshots: int = setting(2, "evaluations during training")
 
     def check(self) -> None:
         measurements(self)  # what a network or its training cannot be, the procedures say

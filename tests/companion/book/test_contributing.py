@@ -8,12 +8,14 @@ import pytest
 from tests.companion.book.book_builders import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-BEGINNING_OF_ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+BEGINNING_OF_ROW = re.compile(r"^\| `([\w.]+)` \|", re.MULTILINE)
 
 
 def test_every_shared_module_is_listed():
     section = TEXT.partition("### Helpers for figures")[2].partition("\n## ")[0]
-    modules = {path.stem for path in (ROOT / "notebooks/shared").glob("*.py") if path.stem != "__init__"}
+    shared = ROOT / "notebooks/shared"
+    paths = (path.relative_to(shared).with_suffix("") for path in shared.rglob("*.py"))
+    modules = {".".join(path.parts) for path in paths if path.stem != "__init__"}
     assert set(BEGINNING_OF_ROW.findall(section)) == modules
 
 

@@ -14,9 +14,9 @@ from companion.book.drawings import FOLDER, drawings
 from companion.book.drawings.hand import FILL_COLOURS, LINE_COLOURS, STROKE, TINT, WIDEST, Box, Words, plain
 from companion.book.drawings.stages import PAIRS, count_table
 from companion.book.drawings.tasks import ACTIONS, COMMAND, FLOOD, FLOOD_TRANSLATED, SENTENCES, TOPICS
-from notebooks.learn.early_dynamics.word_counts import alignment, cooccurrence, translation
-from notebooks.shared import lexicon
-from notebooks.shared.tasks import interpret, translate
+from notebooks.learn.early_dynamics.trainings.word_counts import alignment, cooccurrence, translation
+from notebooks.shared.tasks import lexicon
+from notebooks.shared.tasks.synthetic import interpret, translate
 from tests.companion.book.book_builders import ROOT
 
 DRAWINGS = drawings()

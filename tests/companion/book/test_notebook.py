@@ -18,7 +18,6 @@ from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.result import Result
-from companion.results.run import needed
 from companion.runs.identity import run_id
 from companion.runs.store import Store
 from tests.companion.data.data_builders import put
@@ -40,7 +39,7 @@ def made(project, monkeypatch):
 
     def fake_run(request, *, out, models, report):
         calls.append((request.profile, out, request.parameters))
-        origin = {name: needed(request)[name] for name in ("models", "measured")}
+        origin = {name: request.needed()[name] for name in ("models", "measured")}
         result = replace(QUICK, profile=request.profile, config=plain(request.config), provenance=origin)
         result.save(out)
         return result

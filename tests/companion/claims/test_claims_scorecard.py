@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput
+from companion.book.scorecard import answers, overview, scorecard_csv, scorecard_markdown, status
 from companion.claims.model import Entry, load_papers
-from companion.claims.scorecard import answers, overview, scorecard_csv, scorecard_markdown, status
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import ClaimVerdict, verify
 from companion.results import registry

@@ -183,7 +183,7 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     found = Result.load(path)
     monkeypatch.setattr(paths, "ARCHIVE", root / "archive")
     monkeypatch.setattr(paths, "PAPER", path.parent)
-    monkeypatch.setattr("companion.runs.answer.all_measurements", lambda profile: {})
+    monkeypatch.setattr("companion.results.answer.all_measurements", lambda profile: {})
     monkeypatch.setattr(committed, "committed", lambda: ["toy"])
     monkeypatch.setattr(recompute, "recomputed", lambda name, archive: found)
     told(0, recompute=True)

@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 
 from companion.data import registry
-from notebooks.shared.tasks import one_to_one, permutation, reversal
+from notebooks.shared.tasks.synthetic import one_to_one, permutation, reversal
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import pairs
 from tests.tables import beside

@@ -1,29 +1,61 @@
-"""Tasks are found wherever a module names them in a table, with an annotation or without."""
+"""Tasks and trainings are found by the folder that they lie in."""
+
+import ast
 
 import pytest
 
-from companion.paths import ROOT, TABLE_OF_TASKS, modules_with
+from companion.data import registry as tasks
+from companion.paths import ROOT, TASKS, TRAININGS, modules_in
+from companion.runs import registry as trainings
+
+MODULES = [path for path in sorted(ROOT.glob("notebooks/**/*.py")) if "__" not in path.name]
 
 
-@pytest.mark.parametrize(
-    ("line", "is_table"),
-    [
-        ('TASKS = {"dates": dates}', True),
-        ('TASKS: dict = {"dates": dates}', True),
-        ('TASKS: dict[str, Callable[..., "Task"]] = {', True),
-        ('TASKS = ("one_to_one", "scan")', False),
-        ("    TASKS = {}", False),
-        ("MY_TASKS = {}", False),
-    ],
-)
-def test_a_table_of_tasks_is_found_by_the_beginning_of_its_line(tmp_path, monkeypatch, line, is_table):
+def names_defined_in(path):
+    """Return the functions and constants at the top of a module."""
+    names = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            names[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                names[ast.unparse(target)] = node.value
+    return names
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with one module in a folder that is looked into and one outside."""
+    for name in ("notebooks/learn/one/trainings/copier.py", "notebooks/learn/one/helper.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def record(): ...\n", encoding="utf-8")
     monkeypatch.setattr("companion.paths.ROOT", tmp_path)
-    (tmp_path / "tasks.py").write_text(f'"""Tasks."""\n\n{line}\n', encoding="utf-8")
-    assert bool(modules_with(TABLE_OF_TASKS, "*.py")) == is_table
+    return tmp_path
 
 
-def test_all_tables_of_this_checkout_are_found():
-    names = set(modules_with(TABLE_OF_TASKS, "companion/data/*.py").values())
-    names |= set(modules_with(TABLE_OF_TASKS).values())
-    assert {"companion.data.parallel", "notebooks.shared.tasks", "notebooks.primer.one_vector.dates"} <= names
-    assert all((ROOT / f"{name.replace('.', '/')}.py").is_file() for name in names)
+def test_modules_are_found_by_their_folder(checkout):
+    path = checkout / "notebooks/learn/one/trainings/copier.py"
+    assert modules_in(TRAININGS) == {path: "notebooks.learn.one.trainings.copier"}
+
+
+def test_every_training_lies_in_a_folder_of_trainings():
+    with_record = {path for path in MODULES if "record" in names_defined_in(path)}
+    assert with_record == set(modules_in(TRAININGS))
+
+
+def test_every_table_of_tasks_lies_in_a_folder_of_tasks():
+    with_table = {
+        path for path in MODULES if isinstance(names_defined_in(path).get("TASKS"), ast.Dict | ast.DictComp)
+    }
+    assert with_table == set(modules_in(TASKS))
+
+
+@pytest.mark.parametrize("name", ["multi30k_en_fr", "scan", "dates", "lexicon_summary", "copying_sample"])
+def test_tasks_of_all_folders_have_their_names(name):
+    assert name in tasks.names()
+
+
+@pytest.mark.parametrize("name", ["translation", "word_counts"])
+def test_trainings_of_all_folders_have_their_names(name):
+    assert trainings.load(name).__name__.endswith(f".trainings.{name}")

@@ -9,10 +9,19 @@ from typing import Annotated, Literal
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
+from companion.book.parameters import CELL, cell, check_parallel, split_assignments, written
 from companion.book.project import Project, discover
 from companion.results import config as settings
-from companion.results.config import AboveZero, BaseConfig, Fraction, OneOf, Positive, override
+from companion.results.config import (
+    AboveZero,
+    BaseConfig,
+    Fraction,
+    OneOf,
+    Positive,
+    descriptions,
+    override,
+    setting,
+)
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.suite import PROFILES, model_specs
 from tests.attnlib.refusals import assert_refused
@@ -84,24 +93,29 @@ def test_the_settings_that_are_paths_are_known_by_their_types():
 
 @dataclass(frozen=True)
 class Base:
-    seeds: int = 3  #: networks of each kind
-    #: of ``states``. The smaller,
-    #: the faster.
-    width: int = 8  # not a help: this
-    height: int | None = None  #: of ``states``
+    seeds: int = setting(3, "networks of each kind")
+    width: int = setting(8, "of states. The smaller, the faster")
+    height: int | None = setting(None, "of states")
 
 
 @dataclass(frozen=True)
 class More(Base):
-    scale: str = "quick"  #: set by the profile: sizes.
-    task: tuple[str, ...] = ("scan", "reversal")  #: see :func:`~attnlib.training.names`
+    width: int = 8
+    scale: str = setting("quick", "set by the profile: sizes")
+    task: tuple[str, ...] = setting(("scan", "reversal"), "see attnlib.training.names")
 
 
-def test_help_is_read_from_the_comments_and_the_cell_has_its_first_sentence():
-    assert documented(More) == SETTINGS["documented"]
+def test_settings_have_their_descriptions_and_those_that_they_inherit():
+    assert descriptions(More) == SETTINGS["documented"]
+
+
+def test_a_parameters_cell_has_the_first_sentence_of_each_description():
     assert cell(More, {"quick": More(), "paper": More(seeds=5, task=())}) == SETTINGS["cell"]
+
+
+def test_a_setting_without_a_description_is_refused():
     silent = make_dataclass("Silent", [("steps", int)], bases=(Base,), frozen=True, kw_only=True)
-    assert_refused(partial(documented, silent), "Silent: no help for steps in a comment `#:`")
+    assert_refused(partial(descriptions, silent), "Silent: no description of steps")
 
 
 def test_notebooks_have_the_parameters_of_their_experiments():

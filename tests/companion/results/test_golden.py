@@ -9,10 +9,10 @@ import pytest
 
 from companion.paths import ARCHIVE
 from companion.paths import PAPER as RESULTS
+from companion.results.answer import all_measurements
 from companion.results.committed import altered, committed
 from companion.results.recompute import recomputed
 from companion.results.result import Result
-from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from tests.companion.book.book_builders import ROOT, output_of
 

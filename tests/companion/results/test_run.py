@@ -13,11 +13,11 @@ import torch
 from attnlib.errors import CorruptFile
 from companion.results import registry
 from companion.results.__main__ import main as compute
+from companion.results.answer import main as answer
 from companion.results.config import override, plain
 from companion.results.request import Request
 from companion.results.result import Result
-from companion.results.run import _training, needed, run
-from companion.runs.answer import main as answer
+from companion.results.run import _training, run
 from companion.runs.archive import Archive
 from companion.runs.evaluate import traces
 from companion.runs.store import Store
@@ -47,7 +47,7 @@ sys.modules.update(dict.fromkeys(blocked))
 ANSWER = """
 from dataclasses import replace
 from companion.runs import store
-from companion.runs.answer import main
+from companion.results.answer import main
 from notebooks.attend.temporal_share import experiment
 store.PACKAGES += ("not installed",)
 tiny = {"task": ("one_to_one",), "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
@@ -88,7 +88,7 @@ def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(
 def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     script = "import runpy; runpy.run_module('companion.results', run_name='__main__')"
     (told,) = bare(script, "temporal_share", code=1).splitlines()
-    assert "python -m companion.runs.answer FIGURE" in told
+    assert "python -m companion.results.answer FIGURE" in told
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_table_that_is_no_list_of_rows_is_refused(tmp_path):
 def current():
     """A result of today's runs and versions."""
     config = registry.load("temporal_share").PROFILES["quick"]
-    made = needed(Request("temporal_share", parameters=plain(config)))
+    made = Request("temporal_share", parameters=plain(config)).needed()
     provenance = {name: made[name] for name in ("models", "measured")}
     return replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=provenance)
 

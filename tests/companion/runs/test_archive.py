@@ -14,9 +14,9 @@ import torch
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.sealed import save_file
 from companion.data import registry
+from companion.results.answer import main as train
 from companion.results.measurements import answers, measurements_of, specs_of
 from companion.runs import encoder_decoder
-from companion.runs.answer import main as train
 from companion.runs.archive import Archive, main
 from companion.runs.identity import plain, read_spec, run_id, run_record
 from companion.runs.measure import Measurement, measure

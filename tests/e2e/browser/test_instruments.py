@@ -20,9 +20,9 @@ from myst_parser.parsers.docutils_ import Parser
 from attnlib.models.corpus import Corpus, collate
 from companion.book.drawings import decomposition
 from companion.book.notebook import instrument
+from companion.book.scorecard import SIGNS, scorecard_markdown
 from companion.book.site import fill_markers
 from companion.claims.estimates import look_up
-from companion.claims.scorecard import SIGNS, scorecard_markdown
 from companion.claims.verdicts import Verdict
 from companion.claims.verify import verify
 from companion.results.result import Result

@@ -16,7 +16,7 @@ from companion.results.result import Result
 from notebooks.attend.alignment_breakdown import networks
 from notebooks.attend.temporal_share.hero import PICTURE, hero
 from notebooks.shared import story
-from notebooks.shared.tasks import interpret
+from notebooks.shared.tasks.synthetic import interpret
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / story.PAGE).read_text(encoding="utf-8")

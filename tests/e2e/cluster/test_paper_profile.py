@@ -50,7 +50,7 @@ def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(undisturb
     checkout = checkout_of_two(tmp_path)
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *SOON, "paper"]
     own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
-    training = "build/models/*/.lock", "-m", "companion.runs.answer"
+    training = "build/models/*/.lock", "-m", "companion.results.answer"
     said, code = with_one_killed(command, checkout, own, *training)
     assert code == 0, said
     submitted = set(re.findall(r"SLURM jobid (\d+)", said))

@@ -50,7 +50,7 @@ from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from notebooks.shared import permutation_copying
+from notebooks.shared.trainings import permutation_copying
 from tests.attnlib.adapters.adapter_builders import FULL, PLAIN
 from tests.attnlib.analysis import builders
 from tests.attnlib.refusals import flip

@@ -10,7 +10,7 @@ from companion.runs.spec import ModelSpec
 from notebooks.attend.order_words import experiment
 from notebooks.attend.order_words.experiment import change_shares, flip_share
 from notebooks.shared.measure import fit_components
-from notebooks.shared.tasks import interpret, translate
+from notebooks.shared.tasks.synthetic import interpret, translate
 from tests.notebooks.worked import assert_answer
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))

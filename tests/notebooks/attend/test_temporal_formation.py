@@ -59,9 +59,23 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
     network = trained[kind]
     batch = collate(network.task.held_out, [0, 7, 99])
     trace = network.model(batch)
-    for _, states_of in experiment.conditions(network.model, fit_components(network, 50)).values():
-        encoder, decoder = states_of(batch, 0)
-        torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
+    fitted = fit_components(network, 50)
+    for shift in experiment.shifts_of(network.model).values():
+        states = experiment.shifted_states(network.model, fitted, batch, shift=shift, offset=0)
+        torch.testing.assert_close(network.model.attend(batch, *states).attention, trace.attention)
+
+
+@pytest.mark.parametrize(
+    ("shift", "ahead"),
+    [
+        pytest.param(experiment.Shift(encoder=True), "encoder", id="encoder"),
+        pytest.param(experiment.Shift(decoder=True), "decoder", id="decoder"),
+        pytest.param(experiment.Shift(encoder=True, decoder=True), "none", id="both"),
+        pytest.param(experiment.Shift(), "none", id="neither"),
+    ],
+)
+def test_a_clock_is_ahead_if_it_alone_is_moved(shift, ahead):
+    assert shift.ahead == ahead
 
 
 COURSE = torch.tensor([[0.0, 0.0], [2.0, 0.0]])

@@ -13,7 +13,7 @@ from attnlib.models.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import experiment
 from notebooks.attend.without_attention.experiment import one_length
-from notebooks.shared.tasks import one_to_one
+from notebooks.shared.tasks.synthetic import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given

@@ -9,14 +9,14 @@ import torch
 
 from attnlib.models.corpus import collate
 from companion.runs.procedure import RunSpec
-from notebooks.beyond.along_training import along_training
-from notebooks.beyond.along_training.along_training import (
+from notebooks.beyond.along_training.experiment import last_values, takeover_step
+from notebooks.beyond.along_training.trainings import along_training
+from notebooks.beyond.along_training.trainings.along_training import (
     load_task,
     network_at,
     new_network,
     spaced_checkpoints,
 )
-from notebooks.beyond.along_training.experiment import last_values, takeover_step
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
 from tests.notebooks.worked import assert_answer
 

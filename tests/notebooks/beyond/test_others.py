@@ -12,9 +12,10 @@ import torch
 from attnlib.errors import CorruptFile, DataUnavailable
 from companion.results.frames import Table
 from companion.runs.procedure import Recording, RunSpec
-from notebooks.beyond.others_model import published
-from notebooks.beyond.others_vector import experiment, published_speller
-from notebooks.beyond.others_vector.published_speller import LETTERS, MOST, SOUNDS, STOP
+from notebooks.beyond.others_model.trainings import published
+from notebooks.beyond.others_vector import experiment
+from notebooks.beyond.others_vector.trainings import published_speller
+from notebooks.beyond.others_vector.trainings.published_speller import LETTERS, MOST, SOUNDS, STOP
 from notebooks.shared import packages
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available

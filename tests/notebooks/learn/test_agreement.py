@@ -20,7 +20,7 @@ from notebooks.learn.agreement.experiment import Config, best_checkpoint, contex
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
-from notebooks.shared.translation import padded_cells
+from notebooks.shared.trainings.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, computed, recording_of
 from tests.notebooks.worked import assert_answer

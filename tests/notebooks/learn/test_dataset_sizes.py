@@ -11,7 +11,7 @@ from companion.data.labelled import RawTexts, WordRules
 from companion.results.request import Request
 from companion.results.run import run
 from notebooks.learn.dataset_sizes.table_9 import PARAMETERS, QUANTITIES, published_row, rows
-from notebooks.learn.dataset_sizes.text_sizes import Settings, measure_text_sizes, record
+from notebooks.learn.dataset_sizes.trainings.text_sizes import Settings, measure_text_sizes, record
 from tests.notebooks.figure_builders import recording_of
 from tests.notebooks.worked import assert_answer, recording_of_lists
 

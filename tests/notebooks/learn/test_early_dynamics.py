@@ -12,8 +12,8 @@ from attnlib.models.vocabulary import Vocabulary
 from attnlib.probes.ibm_model_1 import IBMModel1
 from companion.data.task import Task
 from companion.runs.procedure import RunSpec
-from notebooks.learn.early_dynamics import word_counts
-from notebooks.learn.early_dynamics.word_counts import (
+from notebooks.learn.early_dynamics.trainings import word_counts
+from notebooks.learn.early_dynamics.trainings.word_counts import (
     Bags,
     CountTables,
     Settings,
@@ -123,7 +123,7 @@ def text(monkeypatch) -> Task:
     ids = [vocabularies[0].encode(line.split()) for line in PAIRS]
     corpus = Corpus.from_ids(ids, ids)
     task = Task("", *vocabularies, corpus, corpus, {"file": "digest"})
-    loaded = "notebooks.learn.early_dynamics.word_counts.registry.load"
+    loaded = "notebooks.learn.early_dynamics.trainings.word_counts.registry.load"
     monkeypatch.setattr(loaded, lambda name, **options: task)
     return task
 

@@ -14,7 +14,7 @@ from companion.results.frames import Table
 from companion.runs.procedure import RunSpec
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.experiment import first_head, heads_drawn, shares_apart, some_good
-from notebooks.learn.multi_head.multi_head import Settings, new_network
+from notebooks.learn.multi_head.trainings.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks import figure_builders
 from tests.notebooks.figure_builders import Given, tiny

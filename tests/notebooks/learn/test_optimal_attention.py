@@ -13,7 +13,7 @@ from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
-from notebooks.shared.translation import load_pieces, recorded_network
+from notebooks.shared.trainings.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny

@@ -10,12 +10,18 @@ from companion.runs.columns import NETWORK
 from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation import experiment as fixed
-from notebooks.learn.fixed_permutation.place_codes import Settings, new_network
+from notebooks.learn.fixed_permutation.trainings.place_codes import Settings, new_network
 from notebooks.learn.permutation_copying.experiment import events
-from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copying import OUTCOME
-from notebooks.shared.permutation_copying import BagOfWords, Copier, CopierConfig, copy_batch, draw_sources
 from notebooks.shared.plan import settings_of
+from notebooks.shared.trainings import permutation_copying as procedure
+from notebooks.shared.trainings.permutation_copying import (
+    BagOfWords,
+    Copier,
+    CopierConfig,
+    copy_batch,
+    draw_sources,
+)
 from tests.notebooks.figure_builders import computed, tiny
 from tests.notebooks.worked import assert_answer, store_of
 

@@ -7,7 +7,7 @@ import torch
 
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
-from notebooks.learn.probe_locality.keyword import (
+from notebooks.learn.probe_locality.trainings.keyword import (
     KEYWORD,
     Settings,
     apart,

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from attnlib.models.corpus import Corpus
-from notebooks.primer.one_vector.dates import write
 from notebooks.primer.one_vector.experiment import after_error, early_over_late, guessed_lengths
+from notebooks.primer.one_vector.tasks.dates import write
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.worked import assert_answer
 

@@ -11,8 +11,9 @@ from attnlib.models.corpus import Corpus
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.models.vocabulary import EOS, Vocabulary
 from companion.results.config import override
-from notebooks.primer.scoring_functions import asked_before, experiment
+from notebooks.primer.scoring_functions import experiment
 from notebooks.primer.scoring_functions.experiment import updates_to
+from notebooks.primer.scoring_functions.trainings import asked_before
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_networks import check_against_definition
 from tests.attnlib.refusals import assert_refused

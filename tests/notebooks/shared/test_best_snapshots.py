@@ -5,8 +5,9 @@ import torch
 from torch.nn import Linear
 
 from companion.runs.procedure import Recording
-from notebooks.shared import agreement, classification, snapshots, translation
+from notebooks.shared import agreement, snapshots
 from notebooks.shared.snapshots import CHOOSING, GROUPS, keep_if_best, seen_where_best
+from notebooks.shared.trainings import classification, translation
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,

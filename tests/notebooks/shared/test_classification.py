@@ -8,8 +8,8 @@ import torch
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, log_odds_of, logit_of
 from companion.data.labelled import collate_labelled
 from notebooks.learn.optimal_attention.experiment import probability_of_right_label
-from notebooks.shared import classification, classifier_proxy
-from notebooks.shared.classification import load_task, log_polarity, probed_parts, saliency
+from notebooks.shared.trainings import classification, classifier_proxy
+from notebooks.shared.trainings.classification import load_task, log_polarity, probed_parts, saliency
 from tests.attnlib.models.model_builders import classifier, generator
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}

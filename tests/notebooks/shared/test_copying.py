@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from companion.results.frames import Table
 from notebooks.shared import copying
-from notebooks.shared import permutation_copying as copier
-from notebooks.shared.classifier_proxy import ClassifierProxy
 from notebooks.shared.copying import check_checkpoints, until
-from notebooks.shared.permutation_copying import (
+from notebooks.shared.trainings import permutation_copying as copier
+from notebooks.shared.trainings.classifier_proxy import ClassifierProxy
+from notebooks.shared.trainings.permutation_copying import (
     CopierConfig,
     copy_batch,
     draw_sources,
@@ -22,7 +22,7 @@ from notebooks.shared.permutation_copying import (
     weight_on_later,
     words_of,
 )
-from notebooks.shared.translation_proxy import TranslationProxy
+from notebooks.shared.trainings.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.worked import assert_answer

@@ -13,10 +13,17 @@ from transformers.models.whisper.english_normalizer import EnglishNumberNormaliz
 from companion.data.registry import load
 from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
-from notebooks.primer.one_vector.dates import FORMS, dates, write
-from notebooks.shared import lexicon
-from notebooks.shared import tasks as orders
-from notebooks.shared.tasks import commands, interpret, number_words, simple_commands, spell, translate
+from notebooks.primer.one_vector.tasks.dates import FORMS, dates, write
+from notebooks.shared.tasks import lexicon
+from notebooks.shared.tasks import synthetic as orders
+from notebooks.shared.tasks.synthetic import (
+    commands,
+    interpret,
+    number_words,
+    simple_commands,
+    spell,
+    translate,
+)
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, pairs, sources
 from tests.tables import beside

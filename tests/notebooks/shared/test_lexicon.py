@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from notebooks.shared.lexicon import summarise, translate
+from notebooks.shared.tasks.lexicon import summarise, translate
 from tests.attnlib.refusals import assert_refused
 
 

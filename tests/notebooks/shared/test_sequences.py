@@ -11,7 +11,12 @@ from attnlib.models.transformer import Transformer
 from attnlib.models.vocabulary import PAD
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.shared.sequence_course import judged_samples, load_task, snapshot_of, written
-from notebooks.shared.transformer_sequences import new_network, record, recorded_network, tie_encoder
+from notebooks.shared.trainings.transformer_sequences import (
+    new_network,
+    record,
+    recorded_network,
+    tie_encoder,
+)
 from tests.attnlib.models.model_builders import SMALL, batch_of, generator
 
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])

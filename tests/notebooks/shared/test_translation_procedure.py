@@ -10,10 +10,15 @@ from attnlib.errors import UnknownName
 from attnlib.models.corpus import collate
 from attnlib.models.search import translate
 from attnlib.models.vocabulary import BOS, EOS, UNK
-from notebooks.shared import translation, translation_proxy
 from notebooks.shared.agreement import SALIENCY_VARIANTS, RaggedRows, saliency_variants
 from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
-from notebooks.shared.translation import load_pieces, padded_cells, probed_parts, translation_saliency
+from notebooks.shared.trainings import translation, translation_proxy
+from notebooks.shared.trainings.translation import (
+    load_pieces,
+    padded_cells,
+    probed_parts,
+    translation_saliency,
+)
 from tests.attnlib.models.model_builders import PAIRS, batch_of, generator, translator
 from tests.attnlib.refusals import assert_refused
 

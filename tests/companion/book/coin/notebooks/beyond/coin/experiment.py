@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from companion.results.config import BaseConfig, Positive
+from companion.results.config import BaseConfig, Positive, setting
 from companion.results.frames import Table, keyed, view
 from companion.runs.columns import Column
 from notebooks.shared.summaries import shares
@@ -11,7 +11,7 @@ from notebooks.shared.summaries import shares
 class Config(BaseConfig):
     """Settings."""
 
-    tosses: Positive = 200  #: how often the coin is tossed
+    tosses: Positive = setting(200, "how often the coin is tossed")
 
 
 PROFILES = {"quick": Config(), "paper": Config(tosses=2_000), "tiny": Config(tosses=20)}

@@ -36,8 +36,8 @@ class Settings(SequenceSettings):
         self.config(1, 1)  # what it cannot be, the network's own settings say
 
     def config(self, source_size: int, target_size: int) -> SequenceConfig:
-        own = {field.name for field in fields(SequenceConfig)} & {field.name for field in fields(self)}
-        return SequenceConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
+        names = {field.name for field in fields(SequenceConfig)} & {field.name for field in fields(self)}
+        return SequenceConfig(source_size, target_size, **{name: getattr(self, name) for name in names})
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> SequenceToSequence:

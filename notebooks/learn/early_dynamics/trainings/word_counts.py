@@ -100,8 +100,8 @@ class CountTables:
         counts = [cooccurrence(corpus, n_source, n_target)]
         for _ in range(iterations):
             counts.append(shared_counts(corpus, translation(counts[-1])))
-        found = tuple(log_likelihood(corpus, translation(table)) for table in counts)
-        return cls(tuple(counts), found)
+        likelihoods = tuple(log_likelihood(corpus, translation(table)) for table in counts)
+        return cls(tuple(counts), likelihoods)
 
 
 # What the bag-of-words proxy learns first: its derivative at initialisation, in theory and measured.
@@ -312,8 +312,8 @@ def _derivative(text: Task, settings: Settings) -> Tensors:
     whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
     bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
     measured = derivative_at_random(bags, settings.width, settings.seed)
-    found = compare(measured.logits, derivative_in_theory(bags).logits)
-    numbers = {"error": found.error, "correlation": found.correlation}
+    comparison = compare(measured.logits, derivative_in_theory(bags).logits)
+    numbers = {"error": comparison.error, "correlation": comparison.correlation}
     return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
 
 
@@ -451,8 +451,8 @@ def _polarity(sentences: int, generator: np.random.Generator) -> CountCorpus:
     reviews, labels = [], []
     for i in range(sentences):
         negative = i % 2
-        said = negative * len(POSITIVE) + generator.integers(len((POSITIVE, NEGATIVE)[negative]))
-        review = [said, *(polar + generator.choice(len(NEUTRAL), LENGTH - 1, replace=False))]
+        polar_word = negative * len(POSITIVE) + generator.integers(len((POSITIVE, NEGATIVE)[negative]))
+        review = [polar_word, *(polar + generator.choice(len(NEUTRAL), LENGTH - 1, replace=False))]
         reviews.append(generator.permutation(review))
         labels.append([negative])
     right = [0] * len(POSITIVE) + [1] * len(NEGATIVE) + [NO_TRANSLATION] * len(NEUTRAL)

@@ -107,21 +107,21 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
     if number == 0:
         return (UNITS[0],), frozenset({(0, 0)})
     padded = str(number).zfill(MOST_DIGITS)
-    said: list[tuple[str, tuple[int, ...]]] = []  # a word, and the places of its digits
+    words: list[tuple[str, tuple[int, ...]]] = []  # a word, and the places of its digits
     for group, scale in enumerate(SCALES):
         hundreds, tens, ones = (int(digit) for digit in padded[3 * group : 3 * group + 3])
         first = 3 * group - MOST_DIGITS + len(str(number))
         if hundreds:
-            said += [(UNITS[hundreds], (first,)), ("hundred", (first,))]
+            words += [(UNITS[hundreds], (first,)), ("hundred", (first,))]
         if tens == 1:
-            said.append((UNITS[10 + ones], (first + 1, first + 2)))
+            words.append((UNITS[10 + ones], (first + 1, first + 2)))
         else:
-            said += [(TENS[tens], (first + 1,))] if tens else []
-            said += [(UNITS[ones], (first + 2,))] if ones else []
+            words += [(TENS[tens], (first + 1,))] if tens else []
+            words += [(UNITS[ones], (first + 2,))] if ones else []
         if scale and hundreds + tens + ones:
-            said.append((scale, (first + 2,)))
-    links = frozenset((place, i) for i, (_, places) in enumerate(said) for place in places)
-    return tuple(word for word, _ in said), links
+            words.append((scale, (first + 2,)))
+    links = frozenset((place, i) for i, (_, places) in enumerate(words) for place in places)
+    return tuple(word for word, _ in words), links
 
 
 @task()

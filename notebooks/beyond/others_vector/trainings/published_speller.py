@@ -166,10 +166,10 @@ def measure_vector(recording: Recording, *, letters: int) -> dict:
     words, sounds = recording["letters"], recording["sounds"]
     lengths, right = (words >= 0).sum(1), torch.zeros(len(words), dtype=torch.bool)
     for length in lengths.unique().tolist():
-        own = lengths == length
-        right[own] = written_rightly(network, words[own, :length], sounds[own])
-    own = lengths == letters + 1
-    vector, spelt = network.vector(words[own, : letters + 1]), words[own, :letters] - FIRST
+        of_length = lengths == length
+        right[of_length] = written_rightly(network, words[of_length, :length], sounds[of_length])
+    of_length = lengths == letters + 1
+    vector, spelt = network.vector(words[of_length, : letters + 1]), words[of_length, :letters] - FIRST
     folds = [_fold(vector, spelt, torch.arange(len(spelt)) % FOLDS == fold) for fold in range(FOLDS)]
     written = {"letters": (lengths - 1).tolist(), "right": right.int().tolist()}
     return {"written": written, "words": len(spelt), "folds": folds}

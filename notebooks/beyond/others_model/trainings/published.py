@@ -99,19 +99,19 @@ _NAMES = {
 
 def as_torch_has_them(weights: Tensors) -> Tensors:
     """The published weights by the names of :class:`Chemist`; their maps to queries, keys, values are one."""
-    found: Tensors = {}
+    tensors: Tensors = {}
     for name, value in weights.items():
         if ".fc_k." in name or ".fc_v." in name:
             continue
         if ".fc_q." in name:
-            value = torch.cat([weights[name.replace(".fc_q.", f".fc_{one}.")] for one in "qkv"])
+            value = torch.cat([weights[name.replace(".fc_q.", f".fc_{projection}.")] for projection in "qkv"])
             name = name.replace(".fc_q.", ".in_proj_")
         for theirs, ours in _NAMES.items():
             name = name.replace(f".{theirs}.", f".{ours}.")
         name = name.replace(".ff_layer_norm.", ".norm2." if name.startswith("encoder") else ".norm3.")
         name = re.sub(r"^(encoder|decoder)\.(tok|pos)_embedding", r"embeddings.\1_\2", name)
-        found[name.replace(".layers.", ".").replace("decoder.fc_out", "out")] = value
-    return found
+        tensors[name.replace(".layers.", ".").replace("decoder.fc_out", "out")] = value
+    return tensors
 
 
 class _NothingBuilt(pickle.Unpickler):
@@ -156,8 +156,10 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         known = symbols(_read(VOCABULARY))
         listed = [line["smiles"] for line in csv.DictReader(io.StringIO(_read(MOLECULES).decode()))]
         spelt = [SYMBOL.findall(text) for text in listed[: settings.molecules]]
-        fit = [own for own in spelt if len(own) <= LONGEST - 2 and known.keys() >= set(own)]
-        rows = [torch.tensor([known[symbol] for symbol in own]) for own in fit]
+        fit = [
+            molecule for molecule in spelt if len(molecule) <= LONGEST - 2 and known.keys() >= set(molecule)
+        ]
+        rows = [torch.tensor([known[symbol] for symbol in molecule]) for molecule in fit]
     marked = [torch.cat([torch.tensor([START]), row, torch.tensor([END])]) for row in rows]
     padded = nn.utils.rnn.pad_sequence(marked, batch_first=True, padding_value=-1)
     return {f"weights/{name}": value.clone() for name, value in weights.items()} | {"molecules": padded}
@@ -181,17 +183,19 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
     names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
     hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
-    model = Modules(network, hooked, lambda net, one: net(one.source, one.source_mask, one.read), start=START)
+    model = Modules(
+        network, hooked, lambda net, given: net(given.source, given.source_mask, given.read), start=START
+    )
     stream = Stream(model.trace, batches, probed=0, logits=model.logits)
     judgement, shard = both_passes(stream, method="least_squares")
     rows = head_rows(judgement, held_out=not shard.hold_out.is_empty)
     sums, steps = torch.zeros(LAYERS, rows[-1]["head"] + 1, dtype=torch.float64), 0
     even = 0.0
     for batch in batches:
-        one = model.trace(batch)
-        sums += torch.stack([copied(one, layer) for layer in range(LAYERS)])
-        steps += int(one.target_mask.sum())
-        even += float((one.target_mask.sum(1) / one.source_mask.sum(1)).sum())
+        trace = model.trace(batch)
+        sums += torch.stack([copied(trace, layer) for layer in range(LAYERS)])
+        steps += int(trace.target_mask.sum())
+        even += float((trace.target_mask.sum(1) / trace.source_mask.sum(1)).sum())
     names = [f"{part}_{end}" for part in REPORTED for end in ("share", "low", "high")]
     names += ["layer", "head", "near_typicality", "temporal_rebuilds", "input_rebuilds", "uniform", "spread"]
     heads = [{name: row[name] for name in names} for row in rows]
@@ -208,8 +212,8 @@ def molecules(padded: torch.Tensor, batch_size: int) -> list[TokenBatch]:
     rows = [row[row >= 0].tolist() for row in padded]
     starts = range(0, len(rows), batch_size)
     return [
-        TokenBatch.of_rows(some, [row[1:] for row in some])
-        for some in (rows[at : at + batch_size] for at in starts)
+        TokenBatch.of_rows(together, [row[1:] for row in together])
+        for together in (rows[at : at + batch_size] for at in starts)
     ]
 
 

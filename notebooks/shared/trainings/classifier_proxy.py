@@ -18,7 +18,13 @@ from torch import Tensor, nn
 from attnlib.models.classifiers import classification_loss
 from companion.data.labelled import LabelledBatch
 from companion.runs.loop import Report
-from notebooks.shared.classification import LabelledSettings, Tensors, checksums, load_task, record_course
+from notebooks.shared.trainings.classification import (
+    LabelledSettings,
+    Tensors,
+    checksums,
+    load_task,
+    record_course,
+)
 
 VERSION = 1  # of the training: raised when what it trains changes
 

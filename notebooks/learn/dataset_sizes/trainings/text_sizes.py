@@ -99,10 +99,10 @@ def _words_of_html(raw: RawTexts, cleaned: bool) -> tuple[Dropped, ...]:
 
 def _different(raw: RawTexts, cleaned: bool) -> set[str]:
     """All words of the training texts, but for the integers that are read as ``<unk>``."""
-    rules, found = raw.rules, set()
+    rules, words = raw.rules, set()
     for text, _ in raw.train:
-        found.update(rules.words(without_html(text)[0] if cleaned and rules.html else text))
-    return {word for word in found if not (rules.mask_integers and is_masked_integer(word))}
+        words.update(rules.words(without_html(text)[0] if cleaned and rules.html else text))
+    return {word for word in words if not (rules.mask_integers and is_masked_integer(word))}
 
 
 def _pairs(settings: Settings) -> Tensors:
@@ -133,8 +133,8 @@ def measure_text_sizes(recording: Recording) -> dict:
         part, dot, side = name.partition(".")
         if dot:
             lengths = np.asarray(tensor.tolist())
-            found = parts.setdefault(part, {"texts": len(lengths)})
-            found[side] = {
+            sizes = parts.setdefault(part, {"texts": len(lengths)})
+            sizes[side] = {
                 "median": float(np.median(lengths)),
                 "quantiles": np.quantile(lengths, QUANTILES).tolist(),
             }

@@ -42,8 +42,8 @@ class Settings(SequenceSettings):
         self.config(1, 1)  # what it cannot be, the network's own settings say
 
     def config(self, source_size: int, target_size: int) -> TransformerConfig:
-        own = {field.name for field in fields(TransformerConfig)} & {field.name for field in fields(self)}
-        return TransformerConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
+        names = {field.name for field in fields(TransformerConfig)} & {field.name for field in fields(self)}
+        return TransformerConfig(source_size, target_size, **{name: getattr(self, name) for name in names})
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> Transformer:
@@ -86,9 +86,13 @@ def tie_encoder(network: Transformer) -> Transformer:
             "sinusoidal, learned or none"
         )
     for number, layer in enumerate(network.encoder):
-        own = layer.self_attention
+        attention = layer.self_attention
         with torch.random.fork_rng(devices=[]):  # what is drawn stays that of the network
             tied = TiedAttention(network.config, "encoder_self", number)
-        tied.query_map, tied.value_map, tied.output_map = own.query_map, own.value_map, own.output_map
+        tied.query_map, tied.value_map, tied.output_map = (
+            attention.query_map,
+            attention.value_map,
+            attention.output_map,
+        )
         layer.self_attention = tied
     return network

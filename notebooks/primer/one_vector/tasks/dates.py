@@ -74,11 +74,11 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     source: list[str] = []
     links: set[tuple[int, int]] = set()
     for word in form.split():
-        said = str(parts[word]) if word in parts else [names.get(word, word)]
+        tokens = str(parts[word]) if word in parts else [names.get(word, word)]
         places = _PLACES.get(word, ())
         for i, place in enumerate(places):
-            links.add((len(source) + (i if len(said) == len(places) else 0), place))
-        source += said
+            links.add((len(source) + (i if len(tokens) == len(places) else 0), place))
+        source += tokens
     return tuple(source), tuple(day.isoformat()), frozenset(links)
 
 

@@ -174,15 +174,15 @@ def overview(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
         named: dict[str, list[ClaimVerdict]] = {}
         for row in statements:
             named.setdefault(_source_name(paper, row.claim), []).append(row)
-        yield from (Source(name, tuple(own)) for name, own in named.items())
+        yield from (Source(name, tuple(of_source)) for name, of_source in named.items())
     ours = [row for row in judged if not source_of(row.claim)]
     for name, kinds in (
         ("Predictions of our own", ("predicted",)),
         ("What our own sentences rest on", ("reading",)),
         ("What would change our mind", ("falsifier",)),
     ):
-        if own := tuple(row for row in ours if kind_of(row.claim) in kinds):
-            yield Source(name, own)
+        if of_kinds := tuple(row for row in ours if kind_of(row.claim) in kinds):
+            yield Source(name, of_kinds)
 
 
 def _papers_before_primers(papers: Sequence[Paper]) -> list[Paper]:
@@ -204,12 +204,12 @@ def _short(title: str) -> str:
 
 def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[tuple[str, Counter]]:
     """Counts of verdicts on printed numbers, for each table and for further readings of the numbers."""
-    found = answers(rows)
+    answered = answers(rows)
     for paper in papers:
         for name in paper.tables.names:
-            counts = Counter(status(entry, found) for entry in paper.tables.table(name))
+            counts = Counter(status(entry, answered) for entry in paper.tables.table(name))
             yield f"Table {name}, {plain(paper.tables.titles[name])}", counts
-        of_paper = {number: row for number, row in found.items() if row.claim.paper == paper.name}
+        of_paper = {number: row for number, row in answered.items() if row.claim.paper == paper.name}
         judged = [(entry, row) for (entry, reading), row in of_paper.items() if not reading]
         judged.sort(key=lambda pair: len(pair[0].value))  # so that the longest number stays
         distinct = {row.claim.keys: row for _, row in judged}.values()
@@ -223,28 +223,42 @@ def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[t
 def _numbers(row: ClaimVerdict) -> list[str]:
     """Each number of a verdict, with its own verdict's sign where they differ."""
     kept, parts = "\u00a0", row.judgement.parts  # a space at which no line ends
-    signs = {label: kept + SIGNS[own] for label, own in parts.items()} if len({*parts.values()}) > 1 else {}
-    numbers = {label: str(own) for label, own in row.judgement.evidence.items()}
-    return [own.replace(" = ", f"{kept}={kept}") + signs.get(label, "") for label, own in numbers.items()]
+    signs = (
+        {label: kept + SIGNS[verdict] for label, verdict in parts.items()}
+        if len({*parts.values()}) > 1
+        else {}
+    )
+    numbers = {label: str(estimate) for label, estimate in row.judgement.evidence.items()}
+    return [
+        number.replace(" = ", f"{kept}={kept}") + signs.get(label, "") for label, number in numbers.items()
+    ]
 
 
 def _presupposed(row: ClaimVerdict) -> Iterator[tuple]:
     """What a verdict rests on: of each presupposition the numbers, that which is nearest to failing first."""
-    for each in row.claim.presupposes:
-        ends = {key.split(".")[-1] for key in each.keys}
-        found = row.judgement.presupposed.items()
-        own = ((one.value, key) for key, one in found if key.split(".")[-1] in ends)
-        yield tuple(sorted(own, reverse=math.isfinite(each.high)))
+    for presupposition in row.claim.presupposes:
+        ends = {key.split(".")[-1] for key in presupposition.keys}
+        estimates = row.judgement.presupposed.items()
+        numbers = ((estimate.value, key) for key, estimate in estimates if key.split(".")[-1] in ends)
+        yield tuple(sorted(numbers, reverse=math.isfinite(presupposition.high)))
 
 
 def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
     """How well the networks behind a verdict do, by the first of ``keys`` for each part that is there."""
-    found, told = {}, {*row.claim.keys, *row.judgement.presupposed}
+    estimates, known = {}, {*row.claim.keys, *row.judgement.presupposed}
     for part, key in product(row.claim.keys, reversed(keys)):
         with suppress(IndexError, AttnlibError, AttributeError):  # another part has it; there is no result
             named = key.format(*part.split("."))
-            found[part] = named, look_up(row.result.values, named)
-    return tuple(sorted({(own.value, key) for key, own in found.values() if own.defined and key not in told}))
+            estimates[part] = named, look_up(row.result.values, named)
+    return tuple(
+        sorted(
+            {
+                (estimate.value, key)
+                for key, estimate in estimates.values()
+                if estimate.defined and key not in known
+            }
+        )
+    )
 
 
 def lettered(parts: Iterable[str]) -> list[str]:
@@ -260,18 +274,18 @@ Answers = Mapping[tuple[Entry, str], ClaimVerdict]  # by printed number and read
 
 def answers(rows: Sequence[ClaimVerdict]) -> Answers:
     """The verdict on each printed number by reading (empty: the first), at the largest profile judged."""
-    found = {}
+    answered = {}
     for profile in PROFILES:
         for row in reversed(rows):  # of several claims about a number the first counts
             published = row.claim.published
             if row.profile == profile and row.verdict.judged and published and len(published.entries) == 1:
-                found[published.entries[0], row.claim.reading] = row
-    return found
+                answered[published.entries[0], row.claim.reading] = row
+    return answered
 
 
-def status(entry: Entry, found: Answers) -> Verdict:
+def status(entry: Entry, answered: Answers) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
-    if row := found.get((entry, "")):
+    if row := answered.get((entry, "")):
         return row.verdict
     if entry.by_construction:
         return Verdict.BY_CONSTRUCTION

@@ -93,8 +93,8 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
     def probe(network: AttentiveClassifier, batch: labelled.LabelledBatch) -> tuple[Tensor, Tensors]:
         trace = network(batch.tokens, batch.mask)
-        found = {} if settings.attention == "uniform" else {"attention": trace.attention[:, 0]}
-        return logit_of(trace), found | {"log_odds": log_odds_of(trace)}
+        values = {} if settings.attention == "uniform" else {"attention": trace.attention[:, 0]}
+        return logit_of(trace), values | {"log_odds": log_odds_of(trace)}
 
     at_best = {"saliency": _saliency} if settings.saliency else {}
     return record_course(
@@ -159,25 +159,27 @@ def record_course(
     schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings.steps))
 
     def visit(step: int, network: nn.Module) -> None:
-        found = {}
+        snapshot = {}
         for part, texts in parts.items():
-            found |= {f"{part}.{name}": v for name, v in snapshot_of(network, texts, probe, device).items()}
+            snapshot |= {
+                f"{part}.{name}": v for name, v in snapshot_of(network, texts, probe, device).items()
+            }
         if at_best:
-            keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
-        save_snapshot(folder, step, found)
+            keep_if_best(folder, step, network, {part: qualities(snapshot, part) for part in parts})
+        save_snapshot(folder, step, snapshot)
 
     def see(network: nn.Module, part: str) -> Tensors:
         return {f"{part}.{name}": _row(network, parts[part], of, device) for name, of in at_best.items()}
 
     batches = labelled.LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
     records = train_network(model, batches, loss, schedule, folder, visit=visit, device=device, report=report)
-    found = stacked_snapshots(folder, schedule.checkpoints)
+    tensors = stacked_snapshots(folder, schedule.checkpoints)
     if at_best:
-        found |= kept.seen_where_best(folder, model, schedule.checkpoints, see)
+        tensors |= kept.seen_where_best(folder, model, schedule.checkpoints, see)
     for part, texts in parts.items():
-        found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
-        found[f"{part}.labels"] = torch.from_numpy(texts.labels)
-    return found | {
+        tensors[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
+        tensors[f"{part}.labels"] = torch.from_numpy(texts.labels)
+    return tensors | {
         "loss_steps": torch.tensor([entry["step"] for entry in records]),
         "losses": torch.tensor([entry["loss"] for entry in records]),
     }
@@ -191,11 +193,11 @@ def snapshot_of(model: nn.Module, texts: labelled.LabelledTexts, probe: Probe, d
     with torch.no_grad():
         for batch, places in _placed(texts, device):
             moved = batch.to(device)
-            logit, found = probe(model, moved)
-            found["log_polarity"] = log_polarity(found.pop("log_odds"), moved.labels)
+            logit, values_of = probe(model, moved)
+            values_of["log_polarity"] = log_polarity(values_of.pop("log_odds"), moved.labels)
             correct[batch.indices] = ((logit > 0) == (moved.labels == 1)).cpu()
             total += len(batch) * classification_loss(logit, moved.labels).item()
-            for name, values in found.items():
+            for name, values in values_of.items():
                 row = rows.setdefault(name, torch.empty(_offsets(texts)[-1]))
                 row[places] = values.cpu()[batch.mask]
     return rows | {"correct": correct, "loss": torch.tensor(total / len(texts))}
@@ -270,5 +272,5 @@ def saliency(
         gates = model.embedding.weight.new_ones(mask.shape).requires_grad_()
         trace = model(tokens, mask, gates=gates)
         right = (2 * labels - 1) * logit_of(trace)
-        (found,) = torch.autograd.grad(right.sum(), gates)
-    return found * mask, trace
+        (gradient,) = torch.autograd.grad(right.sum(), gates)
+    return gradient * mask, trace

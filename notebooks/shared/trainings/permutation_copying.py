@@ -7,7 +7,6 @@ is. Every update draws new sentences (how many different ones the authors had is
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, get_args
@@ -20,8 +19,6 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from attnlib.errors import BadInput, check_at_least, check_known
 from attnlib.models.initialise import draw_parameters
-from companion.data.by_rule import task, task_by_rule
-from companion.data.task import Task
 from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
 
@@ -78,54 +75,6 @@ def copy_batch(sources: Sentences, words: int, order: Int[Tensor, " length"] | N
     target = sources[:, place]
     start = torch.full_like(target[:, :1], words)
     return CopyBatch(sources, torch.cat([start, target[:, :-1]], dim=1), target, place)
-
-
-def _copying(kind: Kind, about: str) -> Callable[..., Task]:
-    @task(f"copying_{kind}", about, length=3)
-    def make(*, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0) -> Task:
-        words = words_of(kind, length)
-        if 4 * n_held_out > math.perm(words, length):
-            raise BadInput(
-                f"{words} words make {math.perm(words, length)} sentences of {length}, too few to hold out "
-                f"{n_held_out}; take longer ones"
-            )
-
-        def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
-            state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
-            generator = torch.Generator().manual_seed(int(state))
-            found: list[tuple[int, ...]] = []
-            while len(found) < samples:
-                rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
-                found += [row for row in rows if row not in forbidden]
-            return found
-
-        held_out = drawn(0, n_held_out, frozenset())
-        names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]
-        links = frozenset((i, i) for i in range(length))
-
-        def copied(sentence: tuple[int, ...]) -> tuple:
-            return *2 * ([names[word] for word in sentence],), links
-
-        parts = drawn(1, n_train, frozenset(held_out)), held_out
-        return task_by_rule(f"copying_{kind}", names, names, parts, copied)
-
-    return make
-
-
-copying_sample = _copying(
-    "sample",
-    """``length`` words of one and a half times as many, in a random order: 40 of 60 in the paper.
-
-    No sentence is in both parts. Gold links are the identity. Raises BadInput for a size that makes no sense,
-    or so few different sentences that they run out.
-    """,
-)
-copying_permutation = _copying(
-    "permutation", "All ``length`` words in a random order; otherwise as :func:`copying_sample`."
-)
-
-
-TASKS = {make.__name__: make for make in (copying_sample, copying_permutation)}
 
 
 CopierCell = Literal["lstm", "gru"]
@@ -394,17 +343,17 @@ def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> Tens
     due = torch.nn.functional.one_hot(batch.place, length).to(trace.encoder_states.dtype)
     without = (1 - due) / (length - 1)
 
-    def said(attention: Tensor, words: Tensor) -> Float[Tensor, ""]:
+    def share_written(attention: Tensor, words: Tensor) -> Float[Tensor, ""]:
         steps = attention.shape[0]
         context = model.config.heads * (attention @ trace.encoder_states)  # (batch, steps, width)
         answer = model.read_out(context, trace.decoder_states[:, :steps]).argmax(dim=-1)
         return (answer == words).float().mean()
 
     return {
-        "says_shown": said(due[ahead:], batch.target[:, ahead:]),
-        "says_left_out": said(without[ahead:], batch.target[:, ahead:]),
-        "right_without": said(without, batch.target),
-        "right_at_uniform": said(torch.full_like(due, 1 / length), batch.target),
+        "says_shown": share_written(due[ahead:], batch.target[:, ahead:]),
+        "says_left_out": share_written(without[ahead:], batch.target[:, ahead:]),
+        "right_without": share_written(without, batch.target),
+        "right_at_uniform": share_written(torch.full_like(due, 1 / length), batch.target),
     }
 
 

@@ -11,16 +11,22 @@ import torch
 
 from attnlib.errors import check_at_least
 from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
-from notebooks.shared import permutation_copying as copying
-from notebooks.shared.permutation_copying import Copier, CopierConfig, CopyBatch, draw_sources, words_of
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared.trainings import permutation_copying as copying
+from notebooks.shared.trainings.permutation_copying import (
+    Copier,
+    CopierConfig,
+    CopyBatch,
+    draw_sources,
+    words_of,
+)
 
 VERSION = 1  # of the training: raised when what it trains changes
 
 
 @dataclass(frozen=True)
 class Settings:
-    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds."""
+    """As :class:`notebooks.shared.trainings.permutation_copying.Settings`, but for the seeds."""
 
     heads: tuple[int, ...] = (0,)  # a number each, which draws its first query map; equal ones, equal maps
     body: int = 0  # draws all other parameters

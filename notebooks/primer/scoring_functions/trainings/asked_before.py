@@ -5,7 +5,7 @@ enters the output alone. Here e_tj = score(s_{t-1}, h_j), the first of them aske
 decoder starts in; recurrence, context and output are Luong's. So the state that asks has not read the word
 y_{t-1}, which the state that answers has.
 
-Settings, and what is recorded, are those of :mod:`notebooks.shared.recurrent_sequences`.
+Settings, and what is recorded, are those of :mod:`notebooks.shared.trainings.recurrent_sequences`.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, SequenceToSequence, Source, Steps
 from companion.runs.loop import Report
 from companion.runs.procedure import Recording
-from notebooks.shared import recurrent_sequences
 from notebooks.shared.sequence_course import Tensors, record_course, restored, task_of
+from notebooks.shared.trainings import recurrent_sequences
 
 VERSION = 1  # of the training: raised when what it trains changes
 

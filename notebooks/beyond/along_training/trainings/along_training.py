@@ -98,11 +98,11 @@ class Settings:
 
 def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
     """0, then a geometric sequence from ``first`` on, rounded, and the last update."""
-    found, place = {0, steps}, 0
+    checkpoints, place = {0, steps}, 0
     while (step := round(first * 2 ** (place / per_doubling))) < steps:
-        found.add(step)
+        checkpoints.add(step)
         place += 1
-    return tuple(sorted(found))
+    return tuple(sorted(checkpoints))
 
 
 def task_of(settings: Settings) -> tuple[str, dict[str, object]]:
@@ -229,9 +229,9 @@ def measure_along_training(recording: Recording, *, fitted: int, judged: int) ->
     snapshots = []
     for snapshot in range(len(recording["steps"])):
         network = network_at(recording, snapshot)
-        found = _words_at(network, held_out, links, learned=learned)
-        snapshots.append(found | (_attention_at(network, train, held_out) if learned else {}))
-    by_checkpoint = {name: [found[name] for found in snapshots] for name in snapshots[0]}
+        numbers = _words_at(network, held_out, links, learned=learned)
+        snapshots.append(numbers | (_attention_at(network, train, held_out) if learned else {}))
+    by_checkpoint = {name: [numbers[name] for numbers in snapshots] for name in snapshots[0]}
     return {"steps": recording["steps"].tolist(), "chance": by_checkpoint.pop("chance")[0]} | by_checkpoint
 
 
@@ -267,8 +267,8 @@ def _words_at(network: EncoderDecoder, corpus: Corpus, links: tuple, *, learned:
     sums = {name: RowMean() for name in names}
     for batch in evaluation_batches(corpus, _BATCH):
         trace = network(batch)
-        own = link_mask([links[i] for i in batch.indices.tolist()], *trace.attention.shape[1:])
-        of_words = positions_of_words(batch.source, own)
+        linked = link_mask([links[i] for i in batch.indices.tolist()], *trace.attention.shape[1:])
+        of_words = positions_of_words(batch.source, linked)
         probe = log_probe(network, trace)
         rows = words_only(batch.target_mask)
         known = word_knowledge(probe, of_words, batch.source_mask)
@@ -276,9 +276,9 @@ def _words_at(network: EncoderDecoder, corpus: Corpus, links: tuple, *, learned:
         values = {"token_accuracy": right, "translation": known.share, "word_accuracy": known.right}
         values |= {"best_over_mean": known.best_over_mean, "chance": known.chance}
         if learned:
-            values |= _attention_to_words(trace, probe, of_words, own)
+            values |= _attention_to_words(trace, probe, of_words, linked)
         sums = {name: sums[name] + RowMean.of(values[name], rows) for name in names}
-    return {name: found.total / found.rows for name, found in sums.items()}
+    return {name: mean.total / mean.rows for name, mean in sums.items()}
 
 
 def _attention_to_words(
@@ -287,13 +287,13 @@ def _attention_to_words(
     attention, mask = trace.attention.double(), trace.source_mask[:, None]
     unlinked = ~links.any(-1)
     best = mask & (attention == attention.amax(-1, keepdim=True))
-    found = {
+    values = {
         "on_word": (attention * words).sum(-1),
         "on_end": (attention * (trace.source_tokens == EOS)[:, None]).sum(-1),
         "attention_accuracy": ((best & links).sum(-1) / best.sum(-1)).double(),
     }
-    found = {name: value.masked_fill(unlinked, torch.nan) for name, value in found.items()}
-    return found | {
+    values = {name: value.masked_fill(unlinked, torch.nan) for name, value in values.items()}
+    return values | {
         "agreement": agreement(trace.attention, probe, mask, ties="shared"),
         "agreement_by_chance": chance_agreement(probe, mask),
     }
@@ -313,7 +313,7 @@ def _attention_at(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> d
         rebuilt.update(terms, trace.target_mask, trace.source_mask)
         unseen, valid = unseen + keys.unseen_tokens, valid + keys.valid
     table = shares.result().covariance.flatten().tolist()
-    similar = {name: found.similarity for name, found in rebuilt.result().items()}
+    similar = {name: subset.similarity for name, subset in rebuilt.result().items()}
     return (
         {
             f"share.{queries}_{keys}": None if math.isnan(share) else share

@@ -151,11 +151,11 @@ def _snapshot(model: AttentiveClassifier, held_out: KeywordBatch) -> Tensors:
         trace = model(held_out.tokens, held_out.mask)
         logit = logit_of(trace)
         usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])
-        found = locality(log_odds_of(trace)[usable], held_out.place[usable])
+        weights = locality(log_odds_of(trace)[usable], held_out.place[usable])
         return {
             "loss": classification_loss(logit, held_out.labels),
             "accuracy": ((logit > 0) == (held_out.labels == 1)).float().mean(),
-            **{name: values.mean() for name, values in vars(found).items()},
+            **{name: values.mean() for name, values in vars(weights).items()},
         }
 
 

@@ -6,7 +6,7 @@ target position s of a source x of L positions has the same distribution (equati
 
     p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
 
-All else is as in :mod:`notebooks.shared.translation`.
+All else is as in :mod:`notebooks.shared.trainings.translation`.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from attnlib.models.corpus import Batch, evaluation_batches
 from companion.runs.loop import Report, Schedule, train_network
-from notebooks.shared import translation
 from notebooks.shared.pieces import EqualLengthBatches
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
-from notebooks.shared.translation import TranslationSettings, checksums, joined_cells, valid_cells
+from notebooks.shared.trainings import translation
+from notebooks.shared.trainings.translation import TranslationSettings, checksums, joined_cells, valid_cells
 
 VERSION = 1  # of the training: raised when what it trains changes
 
@@ -94,7 +94,7 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         save_snapshot(
             folder,
             step,
-            {f"{name}.{what}": seen for name, own in snapshots.items() for what, seen in own.items()},
+            {f"{name}.{what}": seen for name, of_part in snapshots.items() for what, seen in of_part.items()},
         )
 
     train_network(
@@ -117,8 +117,8 @@ def snapshot_of(proxy: TranslationProxy, part: translation.Probed, device: str =
         )
         log_probabilities = proxy(batch.source, batch.source_mask).log_softmax(-1)
         chosen = log_probabilities.gather(1, batch.target_output)
-        said = log_probabilities.argmax(-1, keepdim=True)  # one word for all positions
+        likeliest = log_probabilities.argmax(-1, keepdim=True)  # one word for all positions
         rows = batch.indices.cpu()
-        right[rows] = ((batch.target_output == said) & batch.target_mask).sum(1, dtype=torch.int32).cpu()
+        right[rows] = ((batch.target_output == likeliest) & batch.target_mask).sum(1, dtype=torch.int32).cpu()
         loss[rows] = -chosen.masked_fill(~batch.target_mask, 0).sum(1).cpu()
     return {"log_probe": joined_cells(cells), "right": right, "loss": loss}

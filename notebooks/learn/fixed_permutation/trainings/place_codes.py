@@ -13,9 +13,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.runs.loop import Report, Schedule, regular_checkpoints, train_network
-from notebooks.shared import permutation_copying as copying
-from notebooks.shared.permutation_copying import Copier, CopierConfig, CopierTrace, CopyBatch, draw_sources
 from notebooks.shared.snapshots import Tensors, save_snapshot, stacked_snapshots
+from notebooks.shared.trainings import permutation_copying as copying
+from notebooks.shared.trainings.permutation_copying import (
+    Copier,
+    CopierConfig,
+    CopierTrace,
+    CopyBatch,
+    draw_sources,
+)
 
 VERSION = 1  # of the training: raised when what it trains changes
 

@@ -137,14 +137,14 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
 
     def visit(step: int, network: BilinearTranslator) -> None:
-        found = {}
+        snapshots = {}
         for name, part in parts.items():
             snapshot = snapshot_of(network, part, device=device)
             snapshot["bleu_counts"] = bleu_snapshot(network, part, data.pieces, device=device)
-            found |= {f"{name}.{what}": values for what, values in snapshot.items()}
+            snapshots |= {f"{name}.{what}": values for what, values in snapshot.items()}
         if settings.saliency:
-            keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
-        save_snapshot(folder, step, found)
+            keep_if_best(folder, step, network, {name: qualities(snapshots | masks, name) for name in parts})
+        save_snapshot(folder, step, snapshots)
 
     def see(network: BilinearTranslator, name: str) -> Tensors:
         return {f"{name}.saliency": saliency_snapshot(network, parts[name], device)}
@@ -186,15 +186,15 @@ def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu
             cells.setdefault(name, []).append((batch.indices, values, valid))
         log_probabilities = trace.logits.log_softmax(-1)
         chosen = log_probabilities.gather(-1, batch.target_output[:, :, None])[:, :, 0]
-        said = log_probabilities.argmax(-1)
+        likeliest = log_probabilities.argmax(-1)
         rows = batch.indices.cpu()
-        right[rows] = ((said == batch.target_output) & batch.target_mask).sum(1, dtype=torch.int32).cpu()
+        right[rows] = ((likeliest == batch.target_output) & batch.target_mask).sum(1, dtype=torch.int32).cpu()
         loss[rows] = -chosen.masked_fill(~batch.target_mask, 0).sum(1).cpu()
     return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
 
 
 def _cells(network: BilinearTranslator, trace: Trace, batch: Batch) -> Tensors:
-    found = {
+    cells = {
         "log_probe": log_lexical_probe(
             network.readout,
             trace.encoder_states,
@@ -205,8 +205,8 @@ def _cells(network: BilinearTranslator, trace: Trace, batch: Batch) -> Tensors:
         )
     }
     if network.config.attention == "learned":
-        found["attention"] = trace.attention
-    return found
+        cells["attention"] = trace.attention
+    return cells
 
 
 def saliency_snapshot(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
@@ -288,14 +288,14 @@ def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> 
 
 def masks_of(parts: dict[str, Probed]) -> Tensors:
     """Of each part the ids read and predicted, marks included, and masks; padded to the longest."""
-    found = {}
+    masks = {}
     for name, part in parts.items():
         batch = collate(part.corpus, np.arange(len(part.corpus)))
         for field in ("source", "source_mask", "target_output", "target_mask"):
             values = getattr(batch, field)
             # ids of at most a few ten thousand pieces
-            found[f"{name}.{field}"] = values if values.dtype == torch.bool else values.to(torch.int32)
-    return found
+            masks[f"{name}.{field}"] = values if values.dtype == torch.bool else values.to(torch.int32)
+    return masks
 
 
 # What is known of every pair of positions is kept without its padding (seven cells in eight of Multi30k's
@@ -329,11 +329,11 @@ def joined_cells(batches: Iterable[tuple[Tensor, Tensor, Tensor]]) -> Shaped[Ten
 
     A batch is (index of each sample, its padded cells, which of them are valid).
     """
-    found = {}
+    by_sample = {}
     for indices, padded, valid in batches:
         for row, index in enumerate(indices.tolist()):
-            found[index] = padded[row][valid[row]]
-    return torch.cat([found[index] for index in sorted(found)])
+            by_sample[index] = padded[row][valid[row]]
+    return torch.cat([by_sample[index] for index in sorted(by_sample)])
 
 
 # Saliency: with a gate g_t on the embedding of source position t and all gates at 1,
