@@ -39,11 +39,11 @@ def nothing_waits_for_the_disk():
 @pytest.fixture(autouse=True)
 def environment_is_left_as_it_was():
     """A variable that outlives its test would decide what later tests of the same process find."""
-    before = settled_environment()
+    before = own_variables()
     yield
-    assert settled_environment() == before
+    assert own_variables() == before
 
 
-def settled_environment() -> dict[str, str]:
-    """Return the environment but for what pytest itself keeps in it while a test runs."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+def own_variables() -> dict[str, str]:
+    """Return the variables that this project reads; libraries set some of theirs when they are first used."""
+    return {name: value for name, value in os.environ.items() if name.startswith("ATTNLIB")}
