@@ -254,7 +254,10 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
     Args:
         toc: the `table_of_contents`.
         root: of the checkout. A page of the audit part names in its front matter the chapter that it belongs
-            to, ``audits: primer/path_length``; what a chapter has below `AUDIT` belongs to it as well.
+            to, ``audits: primer/path_length``; what a chapter has below `AUDIT` belongs to it as well. A
+            chapter names there those that it takes as read, ``builds_on: [primer/one_step]``.
+
+    Raises BadInput: a chapter builds on a page that does not come before it.
     """
     sources = {
         entry["file"]: root / "notebooks" / f"{entry['file']}.md"
@@ -262,8 +265,10 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
         for entry in part["chapters"]
     }
     prose = {page: path.read_text(encoding="utf-8") for page, path in sources.items() if path.is_file()}
-    chapter_of = {page: yaml.safe_load(text.split("---\n")[1]).get("audits") for page, text in prose.items()}
-    lines = {}
+    heads = {page: yaml.safe_load(text.split("---\n")[1]) for page, text in prose.items()}
+    chapter_of = {page: head.get("audits") for page, head in heads.items()}
+    lines: dict[str, str] = {}
+    above: set[str] = set()
     for part in toc.get("parts", []):
         pages = [entry["file"] for entry in part["chapters"]]
         for number, page in enumerate(pages):
@@ -275,6 +280,12 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
                 where = f"An audit of [](/{chapter_of[page]})"
             audits = [f"[](/{other})" for other, audited in chapter_of.items() if audited == page]
             lines[page] = _here(where, chapter)
+            builds_on = heads[page].get("builds_on", [])
+            if not above.issuperset(builds_on):
+                raise BadInput(f"{sources[page]} builds on {builds_on}; name chapters that come before it")
+            above.add(page)
+            if builds_on:
+                lines[page] += f" · builds on {' and '.join(f'[](/{before})' for before in builds_on)}"
             if audits:
                 lines[page] += f" · audited in {' and '.join(audits)}"
             if audit:

@@ -201,6 +201,23 @@ def test_an_audit_page_and_its_chapter_lead_to_each_other(root):
     assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
 
 
+def test_a_chapter_names_the_chapters_that_it_builds_on(root):
+    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
+    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 10"))
+    lines = here_lines(table_of_contents(root), root)
+    assert lines["attend/rise"].endswith("1 minute to read · builds on [](/attend/fall)")
+    assert "builds on" not in lines["attend/fall"]
+
+
+def test_a_chapter_that_builds_on_a_later_one_is_refused(root):
+    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
+    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 30"))
+    with pytest.raises(BadInput, match=r"rise\.md builds on .*come before it"):
+        here_lines(table_of_contents(root), root)
+
+
 def with_an_audit(root: Path) -> None:
     """Give the figure's chapter a part that is on a page in the audit part, and that page a place."""
     below = (
