@@ -41,6 +41,7 @@ SIGNS = {
 KINDS = {
     "said": "said by the source",
     "inferred": "inferred by us from the source",
+    "reported": "reported of the source by others",
     "predicted": "predicted by us",
     "falsifier": "what would change our mind",
     "reading": "what our own sentences rest on",
