@@ -29,6 +29,7 @@ from companion.claims.wording import (
     source_of,
 )
 from companion.paths import PROFILES
+from companion.results.result import Result
 
 PAGE = Path(__file__).with_name("scorecard.md.jinja")
 SIGNS = {
@@ -40,6 +41,7 @@ SIGNS = {
 KINDS = {
     "said": "said by the source",
     "inferred": "inferred by us from the source",
+    "reported": "reported of the source by others",
     "predicted": "predicted by us",
     "falsifier": "what would change our mind",
     "reading": "what our own sentences rest on",
@@ -57,7 +59,9 @@ COLUMNS = (
     "p",
     "chapter",
     "set with the result known",
+    "trained on",
 )
+UNRECORDED = "a processor that was not recorded"
 DOT_ORDER = (
     Verdict.REPRODUCED,
     Verdict.NOT_REPRODUCED,
@@ -112,6 +116,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         "presupposed": _presupposed,
         "source_label": source_label,
         "source_of": source_of,
+        "trained_on": trained_on,
     }
     central = []
     for paper in _papers_before_primers(papers):
@@ -132,6 +137,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         by_place=by_place,
         chance=chance(rows),
         stale=sum(row.stale for row in rows),
+        seen_on=_seen_on(rows),
         Verdict=Verdict,
         PROFILES=PROFILES,
         KINDS=KINDS,
@@ -152,7 +158,7 @@ def scorecard_csv(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         known = "yes" if decided_after_looking(claim) else ""
         about = [claim.id, claim.paper, kind_of(claim), claim.place, claim.says]
         came_out = [row.profile, row.verdict.value, outcome(claim, row.verdict), numbers, p]
-        writer.writerow([*about, *came_out, chapter, known])
+        writer.writerow([*about, *came_out, chapter, known, "; ".join(trained_on(row))])
     return out.getvalue()
 
 
@@ -267,6 +273,44 @@ def lettered(parts: Iterable[str]) -> list[str]:
     if len(parts) < 2:
         return parts
     return [f"({letter}) {part}" for letter, part in zip(ascii_lowercase, parts, strict=False)]
+
+
+def trained_on(row: ClaimVerdict) -> list[str]:
+    """Return the kinds of processor on which the networks behind a verdict were trained.
+
+    They are those of all networks of the figure. Early networks have no record of theirs.
+    """
+    if row.claim.about != "networks" or not isinstance(row.result, Result):
+        return []
+    places = row.result.provenance.get("trained_on", [])
+    return sorted({_processor(place) for place in places})
+
+
+def _processor(place: str) -> str:
+    """Return the kind of processor, without the number of cores, the instruction set and the threads.
+
+    >>> _processor("AMD EPYC × 2 with AVX512, 1 thread(s)")
+    'AMD EPYC'
+    """
+    name = place.rpartition(", ")[0].partition(" with ")[0].partition(" × ")[0]
+    return UNRECORDED if name == "cpu" else name.replace("(R)", "").removesuffix(" Processor")
+
+
+def _seen_on(rows: Iterable[ClaimVerdict]) -> dict[str, int]:
+    """Count judged statements about networks by how many kinds of processor they were seen on."""
+    counts = {"several": 0, "one": 0, "unrecorded": 0}
+    for row in rows:
+        places = trained_on(row)
+        if row.profile != PROFILES[-1] or not row.verdict.judged or row.claim.number or not places:
+            continue
+        match len(set(places) - {UNRECORDED}):
+            case 0:
+                counts["unrecorded"] += 1
+            case 1:
+                counts["one"] += 1
+            case _:
+                counts["several"] += 1
+    return counts
 
 
 Answers = Mapping[tuple[Entry, str], ClaimVerdict]  # by printed number and reading; empty: the first reading

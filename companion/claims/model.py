@@ -46,7 +46,8 @@ Profiles = Annotated[
     AfterValidator(lambda given: tuple(name for name in PROFILES if name in given)),
 ]
 About = Literal["mathematics", "data", "networks"]
-Origin = Literal["said", "inferred", "predicted"]  # by the paper; by us from a sentence of it; by us
+# By the paper; by us from a sentence of it; of the paper by others, such as a summary of it; by us.
+Origin = Literal["said", "inferred", "reported", "predicted"]
 ABOUT = get_args(About)
 ORIGINS = get_args(Origin)
 
@@ -160,6 +161,7 @@ class ClaimFields(Fields):
     place: Text
     says: Text
     inferred_from: Text = ""
+    reported_by: Text = ""
     published: Number | Reference | None = None
     experiment: Experiment | None = None
     keys: tuple[Key, ...] = ()
@@ -188,6 +190,8 @@ class ClaimFields(Fields):
             raise ValueError("missing smallest_effect: which difference from 0 is the smallest that counts?")
         if self.smallest_effect and not self.judge.is_one_sided:
             raise ValueError("no smallest effect without a threshold: a tolerance or a band has two")
+        if self.reported_by and (self.inferred_from or self.kind != "statement"):
+            raise ValueError("reported_by excludes inferred_from, and is for statements; keep what is true")
         if len(self.smallest_effect) not in (0, 1, len(self.keys)):
             raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
         return self
@@ -204,17 +208,27 @@ class ClaimFields(Fields):
         """The claim, with what is published of it, and with what its file has by name."""
         given = self.published
         published = tables.published(given) if isinstance(given, Reference) else Published(given)
-        origin = "inferred" if self.inferred_from or self.kind == "reading" else "said"
         ready = {
             "paper": paper,
             "published": None if given is None else published,
             "judge": self.judge and self.judge.about(published.value),
-            "origin": "predicted" if self.kind == "falsifier" or file.predicted else origin,
+            "origin": self._origin(file),
             "inferred_from": file.sentences.get(self.inferred_from, self.inferred_from),
+            "reported_by": file.sentences.get(self.reported_by, self.reported_by),
             "smallest_effect": _by_name("smallest effect", self.smallest_effect, file.smallest_effects),
             "presupposes": _by_name("presupposition", self.presupposes, file.presuppositions),
         }
         yield Claim.model_construct(**self.__dict__ | ready)
+
+    def _origin(self, file: "PaperFields") -> Origin:
+        """Return who makes this claim."""
+        if self.kind == "falsifier" or file.predicted:
+            return "predicted"
+        if self.reported_by:
+            return "reported"
+        if self.inferred_from or self.kind == "reading":
+            return "inferred"
+        return "said"
 
 
 def _by_name(kind: str, given: tuple, known: Mapping[str, Fields | tuple[Fields, ...]]) -> tuple:

@@ -39,6 +39,11 @@ OUTCOMES = {
         Verdict.NOT_REPRODUCED: "does not hold here",
         Verdict.UNDECIDED: "too few runs to tell",
     },
+    "reported": {
+        Verdict.REPRODUCED: "holds here",
+        Verdict.NOT_REPRODUCED: "does not hold here",
+        Verdict.UNDECIDED: "too few runs to tell",
+    },
     "own": {
         Verdict.REPRODUCED: "holds",
         Verdict.NOT_REPRODUCED: "does not hold",
@@ -148,16 +153,17 @@ def source_of(claim: Claim) -> str:
 def source_label(claim: Claim) -> str:
     """Return what a badge calls a claim's source, such as ``paper, inferred``; empty for the book's own."""
     source = source_of(claim)
-    if source and claim.origin == "inferred":
-        return f"{source}, inferred"
+    if source and claim.origin in ("inferred", "reported"):
+        return f"{source}, {claim.origin}"
     return source
 
 
 def outcome(claim: Claim, verdict: Verdict) -> str:
     """Return a verdict in words that fit the claim: nothing is *reproduced* that nobody published.
 
-    A claim that a source makes is reproduced or not. One inferred from a source holds here or does not. What
-    would change the book's mind comes true or does not, and a sentence of the book's own holds or does not.
+    A claim that a source makes is reproduced or not. One inferred from a source, or reported of it, holds
+    here or does not. What would change the book's mind comes true or does not, and a sentence of the book's
+    own holds or does not.
     """
     if verdict in UNTESTED:
         return UNTESTED[verdict]
@@ -179,6 +185,8 @@ def whose(claim: Claim) -> str:
         return "Our prediction" if claim.origin == "predicted" else "Our sentence"
     if claim.origin == "inferred":
         return f"Inferred from the {source} ({claim.place})"
+    if claim.origin == "reported":
+        return f"Reported of the {source} by others ({claim.place})"
     return f"The {source} says ({claim.place})"
 
 

@@ -4,6 +4,8 @@
     python -m companion.results.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one run, by its id
     python -m companion.results.answer '{"training": "multi_head", "settings": {"seed": 3}}'    only trains it
 
+Of a run that no figure asks for, the archive's own measurements are made again.
+
 Answers are some kilobytes a model and stand in for it wherever the book is built. Nothing needs anything of
 the rest, so it runs on as many machines as there are, and what one has answered is not asked again.
 """
@@ -11,16 +13,18 @@ the rest, so it runs on as many machines as there are, and what one has answered
 import argparse
 import sys
 import time
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import torch
 
-from attnlib.errors import UnknownName
+from attnlib.errors import BadInput, UnknownName
 from companion.paths import ARCHIVE, MEASUREMENTS, ROOT
 from companion.results import registry
-from companion.runs.archive import Archive
+from companion.runs.archive import Archive, Run, spec_of, why_unknown
 from companion.runs.command import errors_in_a_line, parser_of
-from companion.runs.identity import Spec, digest, read_spec, run_id
+from companion.runs.identity import Spec, digest, hashable, read_spec, run_id
 from companion.runs.measure import Measurement
 from companion.runs.store import Store
 
@@ -64,8 +68,70 @@ def unanswered(profile: str, archive: Archive) -> dict[str, str]:
     return lacking
 
 
-def answer(wanted: list[str], profile: str, store: Store) -> None:
-    """Answer for figures, keys of models, or specs as JSON; all are looked up before any is trained."""
+def archived_measurements(run: Run, known: Iterable[Measurement]) -> list[Measurement]:
+    """Return what the archive has of a run, as measurements that can be made again at today's versions.
+
+    Some networks are in the archive because they were chosen among, such as heads that were tried alone, or
+    because a figure asked of them once. No figure names them today.
+
+    Args:
+        run: as the archive has it.
+        known: measurements of any runs; the functions of the archived ones are found among them by name.
+
+    Raises:
+        BadInput: today's code does not make this run, or has none of its measurements.
+    """
+    if reason := why_unknown(run.line):
+        raise BadInput(f"{run.id} is in the archive, but {reason}")
+    functions = {measurement.name: measurement.measure for measurement in known}
+    spec = spec_of(run.line)
+    measurements = [
+        Measurement(spec, functions[line["measure"]], _settings_of(line))
+        for line in run.measured.values()
+        if line["measure"] in functions and "with" not in line
+    ]
+    if not measurements:
+        raise BadInput(f"{run.id} is in the archive, but nothing that was measured of it is measured today")
+    return measurements
+
+
+def _settings_of(line: dict) -> tuple[tuple[str, object], ...]:
+    """Return the settings of an archived measurement, as :class:`Measurement` has them."""
+    return tuple(sorted((name, hashable(value)) for name, value in line["settings"].items()))
+
+
+def measurements_of_key(
+    key: str, models: dict[str, list[Measurement]], archive: Archive
+) -> list[Measurement]:
+    """Return what is asked of the run with this key: by the figures, else by the archive.
+
+    Args:
+        key: the id of a run.
+        models: what figures ask, by the key of the model.
+        archive: of which runs are known that no figure asks for.
+
+    Raises:
+        UnknownName: neither figures nor archive have such a run.
+        BadInput: see :func:`archived_measurements`.
+    """
+    if key in models:
+        return models[key]
+    runs = {run.id: run for run in archive.runs()}
+    if key not in runs:
+        raise UnknownName("figure or model", key, [*registry.names(), *models, *(runs.keys() - models)])
+    return archived_measurements(runs[key], chain.from_iterable(models.values()))
+
+
+def answer(wanted: list[str], profile: str, store: Store, published: Archive | None = None) -> None:
+    """Answer for figures, keys of models, or specs as JSON; all are looked up before any is trained.
+
+    Args:
+        wanted: names of figures, keys of runs, or specs.
+        profile: whose experiments ask.
+        store: where models are trained and answers kept.
+        published: the archive that knows runs which no figure asks for; the book's by default.
+    """
+    published = published or Archive(ARCHIVE)
     listed: dict[str, list[Measurement] | Spec] = {}
     models: dict[str, list[Measurement]] = {}
     for word in wanted:
@@ -76,9 +142,7 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
             listed[word] = measurements_of_figure(name, profile)
         else:
             models = models or all_measurements(profile)
-            if word not in models:
-                raise UnknownName("figure or model", word, [*registry.names(), *models])
-            listed[word] = models[word]
+            listed[word] = measurements_of_key(word, models, published)
     for word, measurements in listed.items():
         if isinstance(measurements, list):
             for measurement in measurements:

@@ -160,7 +160,7 @@ class Archive:
         for measurement in measurements:
             versions[measurement.name].add(measurement.version)
         for run in self.runs():
-            if reason := _why_unknown(run.line):
+            if reason := why_unknown(run.line):
                 yield f"{run.id}: {reason}; it is not used"
             for line in run.measured.values():
                 if line["version"] not in versions.get(line["measure"], ()):
@@ -207,10 +207,10 @@ def _superseded(run: Run, others: Iterable[Run]) -> list[Run]:
     ]
 
 
-def _why_unknown(line: dict) -> str:
-    """Why today's code would not make an archived run; empty where it would."""
+def why_unknown(line: dict) -> str:
+    """Say why today's code would not make an archived run; the text is empty where it would."""
     try:
-        today = plain({"run": run_id(spec := _spec_of(line)), **run_record(spec)})
+        today = plain({"run": run_id(spec := spec_of(line)), **run_record(spec)})
     except AttnlibError as error:
         return f"today's code cannot make it ({error})"
     for name in ("training", "version", "settings", "task", "data"):
@@ -219,7 +219,8 @@ def _why_unknown(line: dict) -> str:
     return "" if line["run"] == today["run"] else f"its id is {today['run']} today"
 
 
-def _spec_of(line: dict) -> Spec:
+def spec_of(line: dict) -> Spec:
+    """Return the spec of a run from its archived line. Raises as :func:`read_spec`."""
     return read_spec(json.dumps({"training": line["training"], "settings": line["settings"]}))
 
 

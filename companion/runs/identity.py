@@ -104,7 +104,7 @@ def read_spec(text: str) -> Spec:
         content = json.loads(text)
         training, settings = content["training"], dict(content.get("settings", {}))
         if training != ENCODER_DECODER:
-            return RunSpec.of(training, **{name: _hashable(value) for name, value in settings.items()})
+            return RunSpec.of(training, **{name: hashable(value) for name, value in settings.items()})
         settings["task_options"] = tuple(sorted(dict(settings.get("task_options", {})).items()))
         return ModelSpec(**settings)
     except AttnlibError:
@@ -114,8 +114,9 @@ def read_spec(text: str) -> Spec:
         raise BadInput(f"not the spec of a run ({error!r}); expected JSON such as {expected}") from error
 
 
-def _hashable(value: object) -> object:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+def hashable(value: object) -> object:
+    """Return a value of JSON with lists as tuples, all the way down."""
+    return tuple(map(hashable, value)) if isinstance(value, list) else value
 
 
 def plain(content: object) -> object:

@@ -1,7 +1,10 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
+import ctypes
 import json
+import os
 import platform
+import re
 import shutil
 import subprocess
 import time
@@ -34,6 +37,13 @@ from companion.runs.measure import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 
+KERNEL_SETTINGS = (  # variables of the environment by which the libraries choose kernels
+    "ATEN_CPU_CAPABILITY",
+    "MKL_CBWR",
+    "MKL_DEBUG_CPU_TYPE",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+)
 PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")  # whose versions are recorded
 
 
@@ -217,18 +227,38 @@ def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 def origin(device: str, seconds: float) -> dict:
     """What varies between two runs of one input: what one needs to judge and repeat it."""
     edited = uncommitted()
+    on_gpu = device.startswith("cuda")
     return {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": None if edited is None else bool(edited),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
-        "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
+        "device": torch.cuda.get_device_name() if on_gpu else _cpu_name(),
         # Instructions of another width sum in another order, which a network that still learns amplifies.
-        "instruction_set": None if device.startswith("cuda") else torch.backends.cpu.get_cpu_capability(),
+        "instruction_set": None if on_gpu else torch.backends.cpu.get_cpu_capability(),
+        "kernels": None if on_gpu else matrix_kernels(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def matrix_kernels() -> dict[str, object]:
+    """Return what decides how a CPU multiplies matrices, beside its instruction set.
+
+    ``library`` is the linear algebra that torch was built with. MKL takes narrower kernels on processors of
+    other makers, unless a library that is loaded first answers for them: ``answered_for`` is true where one
+    does (``benchmarks/wide_vectors.sh``). ``settings`` are variables that choose kernels.
+    """
+    built = torch.__config__.show()
+    library = re.search(r"BLAS_INFO=(\w+)", built)
+    version_of_mkl = re.search(r"Math Kernel Library Version ([\d.]+)", built)
+    names = [found.group(1) for found in (library, version_of_mkl) if found]
+    return {
+        "library": " ".join(names),
+        "answered_for": hasattr(ctypes.CDLL(None), "mkl_serv_intel_cpu_true"),
+        "settings": {name: os.environ[name] for name in KERNEL_SETTINGS if name in os.environ},
     }
 
 

@@ -395,7 +395,7 @@ def scan_extended(
     *, min_words: int = 10, max_words: int = 15, max_actions: int = 30, n_train: int = 20_000,
     n_held_out: int = 6_000, seed: int = 0,
 ) -> Task:  # fmt: skip
-    """An extended SCAN of ours; the available text of Aitken et al. 2021 names no task.
+    """An extended SCAN of ours; of that of Aitken et al. 2021 public pages tell no grammar.
 
     A phrase is drawn so: its number of words, joins counted, uniform in ``min_words … max_words``; then
     commands uniform among the 102 of SCAN without a join, and joins uniform, until that number is reached

@@ -7,7 +7,7 @@ import pytest
 
 from companion.book.prose import Book, PageHtml, filled
 from companion.claims.verdicts import Verdict
-from companion.claims.wording import outcome, source_label, source_of
+from companion.claims.wording import outcome, source_label, source_of, whose
 from tests.companion.book.book_builders import ROOT
 from tests.companion.claims.claims_builders import save, write_paper
 
@@ -25,6 +25,7 @@ GAINS = {
 CLAIMS = (
     GAINS,
     GAINS | {"id": "inferred", "inferred_from": "a sentence of the paper"},
+    GAINS | {"id": "reported", "reported_by": "a summary of the paper"},
     GAINS | {"id": "ours", "kind": "reading"},
     GAINS | {"id": "falsifier", "kind": "falsifier", "judge": {"below": 0}},
 )
@@ -48,6 +49,7 @@ def book(tmp_path):
     [
         pytest.param("{verdict}`gains = reproduced`", "paper ✓", id="a source's claim has a badge"),
         pytest.param("{verdict}`inferred = reproduced`", "paper, inferred ✓", id="an inferred one says so"),
+        pytest.param("{verdict}`reported = reproduced`", "paper, reported ✓", id="so does a reported one"),
         pytest.param("{verdict}`ours = reproduced`", "0.25 [0.24, 0.26], n = 5", id="our own is a number"),
         pytest.param(
             "{verdict}`falsifier = not reproduced`", "0.25 [0.24, 0.26], n = 5", id="so is a falsifier"
@@ -102,6 +104,12 @@ def test_a_falsifier_is_neither_red_nor_green(book, verdict):
 def test_an_inferred_statement_does_not_hold_here_and_is_not_called_irreproducible(book):
     assert outcome(book.claim("inferred"), Verdict.NOT_REPRODUCED) == "does not hold here"
     assert outcome(book.claim("gains"), Verdict.NOT_REPRODUCED) == "not reproduced"
+
+
+def test_what_others_report_of_a_paper_is_quoted_as_theirs(book):
+    claim = book.claim("reported")
+    assert whose(claim) == "Reported of the paper by others (Section 1)"
+    assert outcome(claim, Verdict.NOT_REPRODUCED) == "does not hold here"
 
 
 # -- the pages of the book -----------------------------------------------------------------------------------

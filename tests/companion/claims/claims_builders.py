@@ -34,10 +34,12 @@ def written(folder, rule=RULE):
     return paper
 
 
-def save(root, values, profile="quick", experiment="toy", *, stale=False):
+def save(root, values, profile="quick", experiment="toy", *, stale=False, trained_on=()):
     """A result with these values, where verdicts are looked for; a stale one rests on another run."""
     folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
     origin = {"models": ["of another plan"] if stale else [], "measured": {}}
+    if trained_on:
+        origin["trained_on"] = list(trained_on)
     tables = {"points": [{"x": 1}]}
     schemas = {"points": {"row": "a point", "schema": {"fields": [{"name": "x"}]}}}
     result = Result(experiment, profile, {}, values, tables, {}, provenance=origin, schemas=schemas)

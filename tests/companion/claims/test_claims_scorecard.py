@@ -80,6 +80,54 @@ def test_the_csv_has_a_line_for_each_claim_and_profile(root):
     assert plain["numbers"] == "x: 9.000 [4.000, 10.0], n = 3"
 
 
+PLACES = [
+    "AMD EPYC × 2 with AVX512, 1 thread(s)",
+    "AMD EPYC × 8, 2 thread(s)",
+    "Intel(R) Xeon(R) Processor × 2, 1 thread(s)",
+]
+
+
+@pytest.mark.parametrize(
+    ("places", "processors"),
+    [
+        (PLACES, ["AMD EPYC", "Intel Xeon"]),
+        (PLACES[:2], ["AMD EPYC"]),
+        (["cpu, 1 thread(s)"], ["a processor that was not recorded"]),
+        (["NVIDIA H200, 1 thread(s)"], ["NVIDIA H200"]),
+    ],
+    ids=["two kinds", "one kind", "unrecorded", "GPU"],
+)
+def test_a_statement_about_networks_says_on_what_processors_they_were_trained(root, places, processors):
+    save(root, {"x": 9.0, "y": 2.0}, "paper", trained_on=places)
+    lines = list(csv.DictReader(io.StringIO(scorecard_csv(root, verify(root)))))
+    named = {(line["claim"], line["profile"]): line["trained on"] for line in lines}
+    assert named["plain", "paper"] == "; ".join(processors)
+    assert named["plain", "quick"] == ""  # its result does not say
+    assert named["data", "paper"] == ""  # no network is behind it
+    page = scorecard_markdown(root, verify(root))
+    assert f"<dt>trained on</dt><dd>{'; '.join(processors)}</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("places", "sentence"),
+    [
+        (
+            PLACES,
+            r"[1-9]\d* rest on networks of two kinds or more, 0 on networks of one kind, and 0 on early",
+        ),
+        (
+            PLACES[:2],
+            r"0 rest on networks of two kinds or more, [1-9]\d* on networks of one kind, and 0 on early",
+        ),
+        (["cpu, 1 thread(s)"], r"0 rest .*, 0 on networks of one kind, and [1-9]\d* on early networks"),
+    ],
+    ids=["two kinds", "one kind", "unrecorded"],
+)
+def test_the_scorecard_counts_statements_seen_on_more_than_one_kind_of_processor(root, places, sentence):
+    save(root, {"x": 9.0, "y": 2.0}, "paper", trained_on=places)
+    assert re.search(sentence, " ".join(scorecard_markdown(root, verify(root)).split()))
+
+
 def test_a_central_claim_is_one_of_the_file(root):
     path = root / "claims" / "p.yaml"
     path.write_text(path.read_text().replace("central: {plain:", "central: {plane:"))

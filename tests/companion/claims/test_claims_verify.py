@@ -256,11 +256,16 @@ def test_statements_about_networks_are_counted_by_who_says_so():
     fields = {"paper": "p", "kind": "statement", "reading": "", "number": False, "about": "networks"}
     rows = [
         ClaimVerdict(about("x", origin=origin, **fields), "paper", Judgement(verdict, {}))
-        for origin, verdict in [("inferred", Verdict.REPRODUCED), ("said", Verdict.UNDECIDED)]
+        for origin, verdict in [
+            ("inferred", Verdict.REPRODUCED),
+            ("said", Verdict.UNDECIDED),
+            ("reported", Verdict.UNDECIDED),
+        ]
     ]
     assert by_origin(rows) == {
         ("p", "said"): {Verdict.UNDECIDED: 1},
         ("p", "inferred"): {Verdict.REPRODUCED: 1},
+        ("p", "reported"): {Verdict.UNDECIDED: 1},
     }
 
 

@@ -11,9 +11,10 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from attnlib.errors import BadInput, CorruptFile, NotMeasured
+from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
 from attnlib.sealed import save_file
 from companion.data import registry
+from companion.results.answer import archived_measurements, measurements_of_key
 from companion.results.answer import main as train
 from companion.results.measurements import answers, measurements_of, specs_of
 from companion.runs import encoder_decoder
@@ -22,7 +23,7 @@ from companion.runs.identity import plain, read_spec, run_id, run_record
 from companion.runs.measure import Measurement, measure
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
+from companion.runs.store import KERNEL_SETTINGS, Store, matrix_kernels, origin
 from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 from tests.attnlib.refusals import assert_refused
 from tests.tables import beside
@@ -172,6 +173,45 @@ def test_a_run_with_a_setting_that_is_gone_is_named(kept):
     (line,) = Archive(archive.folder).unknown(asked)
     assert "today's code cannot make it" in line
     assert "clipped" in line
+
+
+def test_a_run_that_no_figure_asks_for_is_measured_again_by_what_the_archive_has_of_it(kept):
+    archive, two, three = kept
+    archive.pack()
+    key = run_id(SPECS[0])
+    again = measurements_of_key(key, {run_id(SPECS[1]): [replace(two, spec=SPECS[1])]}, archive)
+    assert [measurement.id for measurement in again] == [two.id, three.id]
+
+
+def test_what_a_figure_asks_of_a_run_comes_before_what_is_archived(kept):
+    archive, two, _ = kept
+    archive.pack()
+    assert measurements_of_key(run_id(SPECS[0]), {run_id(SPECS[0]): [two]}, archive) == [two]
+
+
+def test_a_key_that_nobody_knows_is_refused_with_the_most_similar_one(kept):
+    archive, *_ = kept
+    archive.pack()
+    key = run_id(SPECS[0])
+    with pytest.raises(UnknownName, match=f"did you mean '{key}'"):
+        measurements_of_key(key[:-1], {}, archive)
+
+
+def test_an_archived_run_that_todays_code_does_not_make_is_refused_with_the_reason(kept, monkeypatch):
+    archive, two, _ = kept
+    archive.pack()
+    (run,) = archive.runs()
+    monkeypatch.setattr(encoder_decoder, "VERSION", 2)
+    with pytest.raises(BadInput, match="made with version 1, and today's is 2"):
+        archived_measurements(run, [two])
+
+
+def test_an_archived_run_none_of_whose_measurements_exist_today_is_refused(kept):
+    archive, *_ = kept
+    archive.pack()
+    (run,) = archive.runs()
+    with pytest.raises(BadInput, match="nothing that was measured of it is measured today"):
+        archived_measurements(run, [])
 
 
 def test_a_default_of_a_measurement_is_part_of_what_is_asked():
@@ -361,7 +401,7 @@ def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
     files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
     assert json.loads((folder / "run.json").read_text()) == run_record(spec)
-    assert {"seconds", "threads", "device", "instruction_set"} <= first.history.keys()
+    assert {"seconds", "threads", "device", "instruction_set", "kernels"} <= first.history.keys()
     assert first.history == again.history
     tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
     torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
@@ -390,6 +430,24 @@ def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == f"{run_id(spec)}: trained\n"
     assert f"{spec.setting}: step" in said.err
+
+
+def test_a_training_on_a_cpu_records_what_chooses_its_kernels(monkeypatch):
+    for name in KERNEL_SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    kernels = origin("cpu", 1.0)["kernels"]
+    assert kernels["library"].split()[0] in torch.__config__.show()
+    assert kernels["settings"] == {}
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert origin("cpu", 1.0)["kernels"]["settings"] == {"MKL_CBWR": "COMPATIBLE"}
+
+
+@pytest.mark.parametrize(
+    ("preloaded", "answered"), [({"mkl_serv_intel_cpu_true": Mock()}, True), ({}, False)]
+)
+def test_a_library_that_answers_for_the_processor_is_recorded(monkeypatch, preloaded, answered):
+    monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(**preloaded))
+    assert matrix_kernels()["answered_for"] is answered
 
 
 def test_a_gap_in_the_snapshots_is_said(tmp_path):
