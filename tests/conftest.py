@@ -44,6 +44,11 @@ def environment_is_left_as_it_was():
     assert settled_environment() == before
 
 
+# Beginnings of the names of variables that are set once and stay: pytest's while a test runs, and the folder
+# that torch 2.15 names as soon as its compiler is imported.
+SETTLED_BY_OTHERS = ("PYTEST_", "TORCHINDUCTOR_CACHE_DIR")
+
+
 def settled_environment() -> dict[str, str]:
-    """Return the environment but for what pytest itself keeps in it while a test runs."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    """Return the environment but for what pytest and torch themselves put into it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(SETTLED_BY_OTHERS)}
