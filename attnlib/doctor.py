@@ -36,11 +36,13 @@ class Finding:
 
 # Extras of the package: what each is for, and the modules by which it is known.
 _EXTRAS = {
-    "hf": ("models of Hugging Face", ("transformers", "sentencepiece")),
+    "hf": ("models of Hugging Face", ("transformers", "sentencepiece", "google.protobuf")),
     "plots": ("pictures and tables of an analysis", ("matplotlib", "pandas")),
     "fast": ("large analyses in one reading; not needed otherwise", ("numba",)),
     "text": ("tokenizers of your own texts, BLEU", ("sentencepiece", "sacrebleu", "regex")),
 }
+
+_PACKAGES = {"google.protobuf": "protobuf"}  # packages whose module has another name
 
 
 def findings_of_library() -> list[Finding]:
@@ -55,10 +57,17 @@ def findings_of_library() -> list[Finding]:
     """
     findings = [Finding("attnlib", f"the library, version {_version()}", "")]
     for extra, (purpose, modules) in _EXTRAS.items():
-        missing = [module for module in modules if find_spec(module) is None]
+        missing = [_PACKAGES.get(module, module) for module in modules if not _is_installed(module)]
         command = f"pip install 'attnlib[{extra}]', or in a checkout pip install -e '.[{extra}]'"
         findings.append(Finding(f"extra {extra}", purpose, ", ".join(missing), command))
     return findings
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is in is missing
+        return False
 
 
 def _version() -> str:

@@ -21,6 +21,7 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import tarfile
 import unicodedata
@@ -40,6 +41,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 _HEAD = 1 << 16  # bytes that are looked at to tell encodings and layouts
 _SAMPLE = 20  # rows that are looked at to tell a table from lines
 _OF_A_SCRIPT = 0.4  # share of its letters with one upper byte in UTF-16; no letter is that frequent in ASCII
+_SEPARATORS = ("\t", " ||| ")  # of columns; fast_align reads and writes the second
 _SHOWN = 24  # characters of a line in a message
 
 _UNPACKERS = {
@@ -55,6 +57,15 @@ _UNREADABLE = {
     b"%PDF": "a PDF; save its text as UTF-8 first",
     b"\xd0\xcf\x11\xe0": "an Office document; save its text as UTF-8 first",
     b"PAR1": "a Parquet table; save two of its columns as a .tsv file first",
+    b"version https://git-lfs": "a pointer of Git LFS instead of the text; get the text with `git lfs pull`",
+    **dict.fromkeys(
+        (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
+        "a web page; download the file itself instead of the page that shows it",
+    ),
+    **dict.fromkeys(
+        (b"<srcset", b"<refset", b"<tstset", b"<doc ", b"<DOC ", b"<xliff"),
+        "a file of marked-up segments; save what is between <seg> and </seg> as lines first",
+    ),
 }
 _PACKED_ENDINGS = (".gz", ".bz2", ".xz")
 # UTF-32 comes first: the mark of little-endian UTF-16 begins its own.
@@ -456,15 +467,42 @@ def _lines_of(side: _Side) -> Iterator[str]:
     if _ending(side.name) == ".csv" and names_side:
         return _cells(_csv_rows(lines, side.label), side)
     head = list(islice(lines, _SAMPLE))
+    if head and head[0].startswith("<?xml"):
+        raise BadInput(
+            f"{side.label} is XML: if it is a translation memory, let its name end in .tmx; else save its "
+            "segments as lines first"
+        )
+    if _are_json_objects(head):
+        raise BadInput(
+            f"{side.label} has a JSON object in each line; save two of their fields as the columns of a .tsv "
+            "file first"
+        )
     lines = chain(head, lines)
-    if side.part is not None or (side.index is not None and _are_rows(head)):
-        return _cells((line.split("\t") for line in lines), side)
+    separator = _separator(head)
+    if side.part is not None or (side.index is not None and separator is not None):
+        return _cells((line.split(separator or "\t") for line in lines), side)
     return lines
 
 
-def _are_rows(lines: Iterable[str]) -> bool:
+def _are_json_objects(lines: Iterable[str]) -> bool:
     filled = [line for line in lines if line.strip()]
-    return len(filled) > 1 and all("\t" in line.strip() for line in filled)
+    return bool(filled) and all(map(_is_json_object, filled))
+
+
+def _is_json_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _separator(lines: Iterable[str]) -> str | None:
+    """Return what is between two columns of a table, if every line has it."""
+    filled = [line.strip() for line in lines if line.strip()]
+    for separator in _SEPARATORS:
+        if len(filled) > 1 and all(separator in line for line in filled):
+            return separator
+    return None
 
 
 def _check_one_side(location: Location) -> None:
@@ -477,7 +515,7 @@ def _check_one_side(location: Location) -> None:
         with _opened(location.path) as stream, ExitStack() as stack:
             if _members(location.path, stream, stack) is not None:
                 return  # an archive names its files itself
-        has_both_sides = _are_rows(islice(_side(location, None), _SAMPLE))
+        has_both_sides = _separator(islice(_side(location, None), _SAMPLE)) is not None
     if has_both_sides:
         raise BadInput(
             f"{location} has several columns or languages; name one, as in {name}#1 or {name}#en, or give "

@@ -10,7 +10,6 @@ Three forms are read, and recognised by their content:
   likewise, and the words ``src_words`` and ``tgt_words``, which have to be those of the text.
 """
 
-import codecs
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from attnlib.errors import BadInput
 from attnlib.probes.alignment_error import Link
+from attnlib.text_files import decode, read_bytes
 
 _PHARAOH = re.compile(r"(\d+)([-p])(\d+)")
 _NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
@@ -135,11 +135,7 @@ def read_gold(gold: str | Path | Iterable[str | Gold | None], *, first: int | No
 def _lines_of(path: Path) -> list[str]:
     if not path.is_file():
         raise BadInput(f"gold {path} is not there")
-    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 ({error.reason}); expected links such as 0-0 1-2") from error
+    text = decode(read_bytes(path), path)
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 

@@ -25,6 +25,7 @@ from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, rea
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known, first_names
+from attnlib.report.model_folders import why_damaged, why_unreadable
 from attnlib.report.pieces import (
     TwoTokenizers,
     id_of_mark,
@@ -754,7 +755,9 @@ def _load(
         if not getattr(config, "is_encoder_decoder", False):
             kind = "a decoder or an encoder"
         model_class = _class_of(config)
-        arguments = {"attn_implementation": "eager", **model_kwargs, "output_loading_info": True}
+        # Weights of another shape are then named, instead of an error that leads to a report on the screen.
+        defaults = {"attn_implementation": "eager", "ignore_mismatched_sizes": True}
+        arguments = {**defaults, **model_kwargs, "output_loading_info": True}
         model, info = model_class.from_pretrained(name, **arguments)
         tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_kwargs)
     except MemoryError:
@@ -772,6 +775,9 @@ def _load(
                 f"{name} has its tokenizer as a model of sentencepiece, without a tokenizer.json; to read "
                 f"it: pip install {' '.join(needed)}"
             ) from error
+        why = why_unreadable(name) or why_damaged(error)
+        if why is not None:
+            raise BadInput(f"{name} cannot be loaded as {kind} with a tokenizer: it {why}") from error
         raise BadInput(
             f"{name} cannot be loaded as {kind} with a tokenizer: {_first_line(error)} "
             "(expected a folder that save_pretrained wrote for a model like T5, BART, Marian, GPT-2 or "
@@ -884,8 +890,7 @@ def _class_of(config: Any) -> Any:
 
 def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
     """Refuse a checkpoint whose weights are not the model's; those tied to others may be missing."""
-    # A mismatched key comes alone or with its two shapes.
-    mismatched = {key if isinstance(key, str) else key[0] for key in info["mismatched_keys"]}
+    mismatched = {_with_shapes(key) for key in info["mismatched_keys"]}
     faults = {
         "lacks": _weights_drawn_at_random(model, set(info["missing_keys"])),
         "has of another shape": mismatched,
@@ -897,9 +902,33 @@ def _require_every_weight(name: str, model: Any, info: dict[str, Any]) -> None:
             texts.append(f"it {fault} {first_names(sorted(keys), most=MOST_WEIGHTS)}")
     if texts:
         raise BadInput(
-            f"{name} is not whole: {'; '.join(texts)}. Missing weights would be drawn at random; give "
-            "the config and the weights that were saved together"
+            f"{name} is not whole: {'; '.join(texts)}. Missing weights would be drawn at random; "
+            f"{_way_out_of(info['unexpected_keys'])}"
         )
+
+
+def _with_shapes(mismatched: str | tuple[str, Sequence[int], Sequence[int]]) -> str:
+    """Return the name of a weight of another shape, with both shapes if they are known."""
+    if isinstance(mismatched, str):
+        return mismatched
+    key, saved, expected = mismatched
+    shapes = ["×".join(map(str, shape)) for shape in (saved, expected)]
+    return f"{key} ({shapes[0]} instead of {shapes[1]})"
+
+
+# Beginnings of the names of weights, by which a model wrapped in another one is recognised.
+_WRAPPERS = {"module.": "model.module", "_orig_mod.": "model._orig_mod"}
+_OF_TRAINING = {"state_dict", "model_state_dict"}
+
+
+def _way_out_of(unexpected: Collection[str]) -> str:
+    """Return what to do about weights that are not the model's."""
+    for prefix, wrapped in _WRAPPERS.items():
+        if unexpected and all(key.startswith(prefix) for key in unexpected):
+            return f"the model was saved with a wrapper around it: save {wrapped} with save_pretrained"
+    for key in _OF_TRAINING.intersection(unexpected):
+        return f"the weights are within {key!r}: load them into the model, and save it with save_pretrained"
+    return "give the config and the weights that were saved together"
 
 
 def _weights_drawn_at_random(model: Any, missing: set[str]) -> set[str]:
@@ -938,5 +967,8 @@ def _require_vocabulary(name: str, tokenizer: Any) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    n_lines = 2 if lines[0].endswith(":") else 1
+    return " ".join(lines[:n_lines])

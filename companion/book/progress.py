@@ -33,8 +33,8 @@ _MADE_BY = {
     "site": "site",
 }
 _PLANNED = re.compile(rf"^({'|'.join(_MADE_BY)}) +(\d+)$")
-_STARTED = re.compile(r"^Job \d+: make (\S+)")
-_ENDED = re.compile(rf"^Finished jobid: \d+ \(Rule: ({'|'.join(_MADE_BY)})\)")
+_STARTED = re.compile(r"^Job (\d+): make (\S+)")
+_ENDED = re.compile(rf"^Finished jobid: (\d+) \(Rule: ({'|'.join(_MADE_BY)})\)")
 _SHOWN = ("error:", "cannot be run:", "downloading ")  # beginnings of lines that a reader has to see
 
 
@@ -80,6 +80,8 @@ class Progress:
         self.planned: Counter[str] = Counter()  # how many networks, results, figures and sites
         self.done: Counter[str] = Counter()
         self.started: dict[str, float] = {}  # when, by job
+        self._jobs: dict[str, str] = {}  # that run, by their numbers in the log
+        self._taken = self._expected = 0.0  # seconds of the jobs that ended, and what they took last time
         self._shown = ""
 
     def read(self, line: str) -> None:
@@ -88,19 +90,33 @@ class Progress:
         if planned := _PLANNED.match(line):
             self.planned[_MADE_BY[planned[1]]] += int(planned[2])
         elif started := _STARTED.match(line):
-            self.started[started[1]] = time.monotonic()
+            number, job = started.groups()
+            self._jobs[number] = job
+            self.started[job] = time.monotonic()
         elif ended := _ENDED.match(line):
-            self.done[_MADE_BY[ended[1]]] += 1
+            number, rule = ended.groups()
+            self._compare(self._jobs.pop(number, None))
+            self.done[_MADE_BY[rule]] += 1
             self.show()
         elif line.startswith(_SHOWN):
             self._print_above(line)
+
+    def _compare(self, job: str | None) -> None:
+        """Count what a job took that ended, beside what it took last time."""
+        if job in self.started and job in self.seconds:
+            self._taken += time.monotonic() - self.started[job]
+            self._expected += self.seconds[job]
+
+    def slowness(self) -> float:
+        """How many times longer jobs take here than last time, on a slow or busy machine; at least 1."""
+        return max(1.0, self._taken / self._expected) if self._expected else 1.0
 
     def seconds_left(self) -> float:
         """What the jobs that are still to come take, shared out over those that run at once."""
         running = sorted(self.started.values())[self.done.total() :]
         coming = max(0, self.planned.total() - len(self.started))
         known = [seconds for job, seconds in self.seconds.items() if job not in self.started]
-        usual = sum(known) / len(known) if known else USUAL
+        usual = self.slowness() * (sum(known) / len(known) if known else USUAL)
         under_way = sum(max(0.0, usual - (time.monotonic() - start)) for start in running)
         return (coming * usual + under_way) / self.at_once
 

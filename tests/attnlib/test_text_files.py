@@ -177,6 +177,11 @@ REFUSED = [
     pytest.param("a", bz2.compress(PLAIN)[:-9], CorruptFile, "not a complete bzip2", id="bzip2"),
     pytest.param("a", lzma.compress(PLAIN)[:-9], CorruptFile, "not a complete xz", id="xz"),
     pytest.param("a", zipped({"b": PLAIN})[:-9], CorruptFile, "not a complete zip", id="zip"),
+    pytest.param("a", b'{"en": "a"}\n{"en": "b"}\n', BadInput, "JSON object in each line", id="json lines"),
+    pytest.param("a", b"version https://git-lfs.github.com/", BadInput, "git lfs pull", id="pointer"),
+    pytest.param("a", b"<!DOCTYPE html><p>", BadInput, "a web page", id="web page"),
+    pytest.param("a", b'<srcset setid="t">', BadInput, "<seg>", id="segments of a test set"),
+    pytest.param("a", b'<?xml version="1.0"?>\n<tmx>', BadInput, "end in .tmx", id="xml"),
     pytest.param("a.tmx", b"<tmx><body>", BadInput, "not a translation memory", id="xml that is cut off"),
 ]  # fmt: skip
 

@@ -1,10 +1,14 @@
 """`attnlib doctor` names what is missing, and how to get it."""
 
+import re
+import tomllib
+
 import pytest
 
 from attnlib import doctor
 from attnlib.doctor import Finding, findings_of_library
 from companion import doctor as book
+from companion.paths import ROOT
 
 
 def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch):
@@ -12,6 +16,26 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch):
     (missing,) = [finding for finding in findings_of_library() if finding.missing]
     assert missing.line.startswith("extra fast: missing numba")
     assert "pip install 'attnlib[fast]'" in missing.line
+
+
+def absent(module):
+    if module == "google.protobuf":
+        raise ModuleNotFoundError("No module named 'google'")
+    return module
+
+
+def test_a_package_within_one_that_is_missing_is_named_as_it_is_installed(monkeypatch):
+    monkeypatch.setattr(doctor, "find_spec", absent)
+    (missing,) = [finding for finding in findings_of_library() if finding.missing]
+    assert missing.line.startswith("extra hf: missing protobuf")
+
+
+def test_every_extra_of_the_library_is_looked_for():
+    """What `pip install 'attnlib[hf]'` brings is what the command looks for."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for extra, (_, modules) in doctor._EXTRAS.items():
+        packages = {re.split("[<>=]", line)[0] for line in extras["optional-dependencies"][extra]}
+        assert packages == {doctor._PACKAGES.get(module, module) for module in modules}
 
 
 def test_a_browser_that_is_missing_is_named(monkeypatch):

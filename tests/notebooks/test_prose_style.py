@@ -105,4 +105,3 @@ def test_a_mistake_is_named_with_its_line():
     assert mistakes("a.md", "# A\n\nGood {verdict}`x =\ny`.\nIt is at\nhand.") == ["a.md:5: 'at hand'"]
     claims = "claims:\n- id: at-hand\n  says: >-\n    What is said\n    is at hand.\n  place: Table 2\n"
     assert mistakes("a.yaml", claims) == ["a.yaml:3: 'at hand'"]
-

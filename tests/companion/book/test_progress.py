@@ -45,6 +45,24 @@ def test_the_site_alone_is_a_minute(tmp_path):
     assert last == "2 of 2 figures, about 1 min left, the site included"
 
 
+def test_minutes_grow_with_what_jobs_take_here(tmp_path, monkeypatch):
+    """A first build on a busy machine: its first figure takes eight times what it took elsewhere."""
+    note(tmp_path, "attend/readout", 60)
+    note(tmp_path, "attend/scan", 60)
+    note(tmp_path, "site", 60)
+    clock = iter([0, 480, 480])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 16 min left, the site included\n"
+
+
+def test_minutes_do_not_shrink_with_figures_that_were_only_drawn_anew(tmp_path, monkeypatch):
+    for job in ("attend/readout", "attend/scan", "site"):
+        note(tmp_path, job, 60)
+    clock = iter([0, 6, 6])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 2 min left, the site included\n"
+
+
 def test_nothing_is_left_at_the_end(tmp_path):
     assert shown(tmp_path, PLAN + FIRST + SECOND + SITE).splitlines()[-1] == "2 of 2 figures"
 

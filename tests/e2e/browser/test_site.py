@@ -302,9 +302,7 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
 def test_what_is_folded_with_its_code_is_printed_without_the_code(visit):
     with visit("learn/optimal_attention_audit.html") as visited:
         folds = visited.page.locator(".tag_hide-cell details").count()
-        visited.page.evaluate(
-            COLLECT, ["learn/optimal_attention_audit.html"]
-        )  # leaves it as printed
+        visited.page.evaluate(COLLECT, ["learn/optimal_attention_audit.html"])  # leaves it as printed
         assert folds > 0
         assert visited.page.locator(".tag_hide-cell details .cell_output").count() == folds
         assert visited.page.locator(".bd-article .cell_input").count() == 0
