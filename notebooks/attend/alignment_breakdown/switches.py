@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from notebooks.shared.thresholds import enough
+
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only"}
 ABOUT = Path(__file__).with_name("networks.json")
+TASKS = {
+    "scan": "Task: write the actions of a command (SCAN), such as “jump jump” for “jump twice”.",
+    "reordering_50": "Task: translate into an invented language; half of the sentences may reorder words.",
+    "one_to_one": "Task: translate letters one by one, in order.",
+}
 SUBSETS = {"temporal_only": "μμ", "input_only": "χχ", "no_residual": "no Δ", "uniform": "none"}
 
 
@@ -16,8 +23,27 @@ def nine_switches() -> tuple[dict, pd.DataFrame]:
     rows = [
         {"task": one["name"], "network": NETWORKS[one["architecture"]]}
         | {f"similarity, {label}": one["similarity"][subset] for subset, label in SUBSETS.items()}
-        | {"words right": one["held_out"]["token_accuracy"]}
+        | {"word accuracy": one["held_out"]["token_accuracy"]}
         for one in networks
     ]
-    shown = [{key: one[key] for key in ("task", "architecture", "name", "examples")} for one in networks]
-    return {"networks": shown}, pd.DataFrame(rows).set_index(["task", "network"]).round(2)
+    return {"networks": [_introduced(one) for one in networks]}, pd.DataFrame(rows).set_index(
+        ["task", "network"]
+    ).round(2)
+
+
+def _introduced(network: dict) -> dict:
+    """Return what the page says of a network: its task, its examples, and whether it has learned the task."""
+    accuracy = network["held_out"]["token_accuracy"]
+    return {key: network[key] for key in ("task", "architecture", "name", "examples")} | {
+        "about": TASKS[network["task"]],
+        "accuracy": round(accuracy, 4),
+        "learned": enough(accuracy),
+    }
+
+
+def challenge() -> tuple[dict, pd.DataFrame]:
+    """Return the network in which readers look for commands that break without Δ, and its averages."""
+    data, table = nine_switches()
+    (network,) = (one for one in data["networks"] if (one["task"], one["architecture"]) == ("scan", "AED"))
+    chosen = table.loc[[(network["name"], NETWORKS["AED"])]]
+    return {"network": "scan-AED", "about": network["about"], "start": "walk"}, chosen
