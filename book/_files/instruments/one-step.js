@@ -28,7 +28,7 @@ Instruments.start("one-step", (stage, data) => {
     const head = (title, what) => make("th", { scope: "col" }, title, make("small", {}, what));
     steps.replaceChildren(
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "source word"), head("1. score", "minus the largest"),
-        head("2. softmax", "exp of it"), head("= weight", "over their sum"), make("th"))),
+        head("2. softmax", "exp of it"), head("= weight", "over their sum"), make("td"))),
       make("tbody", {}, ...own().source.map(word => make("tr", {}, make("th", { scope: "row" }, word), make("td"), make("td"),
         make("td", { class: "weight" }), make("td", { class: "length", "aria-hidden": "true" }, make("i"))))));
   }
