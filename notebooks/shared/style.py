@@ -291,17 +291,29 @@ def _leaves(axes: Axes) -> bool:
     return any(not (left - across <= x <= right + across and low - up <= y <= high + up) for x, y in places)
 
 
-# What the instrument *drawn or driven away* draws on three pages: courses, with weights on words.
+def apart(heights: Mapping[str, float], closest: float) -> dict[str, float]:
+    """Move labels at the ends of lines up, the lowest first, until none is closer to another.
+
+    >>> apart({"words": 0.5, "positions": 0.25, "context": 0.3125}, 0.125)
+    {'positions': 0.25, 'context': 0.375, 'words': 0.5}
+    """
+    moved: dict[str, float] = {}
+    for name, height in sorted(heights.items(), key=lambda item: item[1]):
+        moved[name] = max([height, *(below + closest for below in moved.values())])
+    return moved
+
+
+# What the instrument *toward or away* draws on three pages: courses, with weights on words.
 
 CURVES = {
-    "accuracy": "words right",
-    "right": "weight on the right word",
+    "accuracy": "word accuracy",
+    "right": "weight on the correct word",
     "later": "weight on a later one",
     "known": "words known",
 }
 
 
-def drawn_or_driven(
+def toward_or_away(
     courses: pd.DataFrame, kinds: Mapping[str, str], **more: object
 ) -> tuple[dict, pd.DataFrame]:
     """Every network's course, and a table of how it ends.
@@ -341,7 +353,7 @@ def of_sentences(result: Result) -> tuple[dict, pd.DataFrame]:
         "sample": "samples of a larger set",
         "mixture": "one of two sets",
     }
-    return drawn_or_driven(learned, kinds)
+    return toward_or_away(learned, kinds)
 
 
 def of_heads(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]:
@@ -353,7 +365,7 @@ def of_heads(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]
     numbers = by_network.ngroup()
     courses["name"] = numbers - numbers.groupby(courses["scenario"]).transform("min")
     courses["way"] = _way(by_network["right"].transform("last"))
-    return drawn_or_driven(courses.rename(columns={"scenario": "kind"}), kinds)
+    return toward_or_away(courses.rename(columns={"scenario": "kind"}), kinds)
 
 
 def _copying(result: Result) -> pd.DataFrame:
@@ -379,4 +391,4 @@ def of_tasks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]
     ends = courses.groupby(["kind", "attention", "seed"])["right"].transform("last")
     courses["way"] = _way(ends).mask(uniform)
     courses["name"] = courses["seed"].astype(str) + uniform.map({True: ", held uniform", False: ""})
-    return drawn_or_driven(courses, kinds, doublings=True, neither="with attention held uniform")
+    return toward_or_away(courses, kinds, doublings=True, neither="with attention held uniform")

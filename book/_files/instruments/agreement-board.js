@@ -1,4 +1,4 @@
-// The agreement board: printed against our numbers of every table, with verdict, chance, interval and ξ. In the tables whose
+// The agreement board: published against our numbers of every table, with verdict, chance, interval and ξ. In the tables whose
 // measure the courses are of, a click shows the course along training.
 "use strict";
 Instruments.start("agreement-board", (stage, data) => {
@@ -30,7 +30,7 @@ Instruments.start("agreement-board", (stage, data) => {
     const [value, least, most, starred] = own ?? [];
     const judged = sign && state.choice === data.choices.at(-1) ? `, ${VERDICTS[sign]}` : "";
     return `ours ${own ? `${tenth(value)} %${starred ? "*" : ""}${least === null ? "" : ` (${tenth(least)} to ${tenth(most)})`}` : nothing}`
-      + `, printed ${printed === null ? "nothing" : printed.replace(/^([^*]*)/, "$1 %").replace("-", "−")}${judged}`;
+      + `, published ${printed === null ? "nothing" : printed.replace(/^([^*]*)/, "$1 %").replace("-", "−")}${judged}`;
   }
   function words(set, name) {
     const { why, set: of, numbers } = table().rows[set];
@@ -72,12 +72,12 @@ Instruments.start("agreement-board", (stage, data) => {
   /** The grid of another table; what is in its cells is drawn with every change. */
   function lay() {
     const heads = columns().map(name => data.columns[name]), letter = table().measure === "kendall" ? "τ" : "𝒜";
-    const ends = [["chance", "chance"], ["xi_star", "ξ*"]].filter(([name]) => name in table().rows[0].numbers);
+    const ends = [["chance", "chance", ""], ["xi_star", "final accuracy", "ξ*"]].filter(([name]) => name in table().rows[0].numbers);
     buttons = table().rows.map((_, set) => heads.map((_, n) => button(set, n)));
     grid.replaceChildren(
-      make("thead", {}, make("tr", {}, make("th", {}, `${whole(low())} to 100 %`, make("small", {}, "ours; printed")),
-        ...heads.map(([head, plain]) => make("th", { scope: "col" }, make("span", {}, head.replace("𝒜", letter)), make("small", {}, plain))),
-        ...ends.map(([, text]) => make("th", { scope: "col" }, text)))),
+      make("thead", {}, make("tr", {}, make("th", {}, `${whole(low())} to 100 %`, make("small", {}, "ours; published")),
+        ...heads.map(([head, plain]) => make("th", { scope: "col" }, make("span", {}, plain), make("small", {}, head.replace("𝒜", letter)))),
+        ...ends.map(([, text, symbol]) => make("th", { scope: "col" }, make("span", {}, text), make("small", {}, symbol))))),
       make("tbody", {}, ...table().rows.map(({ set: name, why }, set) => make("tr", {},
         make("th", { scope: "row" }, name, ...(why ? [make("small", {}, "not run")] : [])),
         ...buttons[set].map(own => make("td", {}, own)),
@@ -95,10 +95,10 @@ Instruments.start("agreement-board", (stage, data) => {
     make("div", { class: "key" }, ...curve.map(([look, text]) => make("span", {}, marker(look, "square"), ` ${text}`))));
   stage.append(make("div", { class: "controls" }, tables.element, chosen.element,
     make("div", { class: "key" }, make("span", {}, marker("three", "circle"), " ours"),
-      make("span", {}, marker("one open", "diamond"), " printed"), make("span", {}, "┆ chance"),
+      make("span", {}, marker("one open", "diamond"), " published"), make("span", {}, "┆ chance"),
       ...Object.entries(VERDICTS).map(([sign, text]) => make("span", {}, `${sign} ${text}`)),
       make("span", {}, "Δ is saliency here, not the residual part"))),
-    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Printed and own numbers of every data set" }, grid),
+    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Published numbers and ours, for every data set" }, grid),
     along, said.element);
 
   function draw() {
@@ -143,7 +143,7 @@ Instruments.start("agreement-board", (stage, data) => {
     const best = `its best value, ${whole(most)} %, with each other`;
     said.say(`${now} On the mean course drawn here `
       + (first < 0 ? `two seeds never agree more than ${best}.` : `ξ is ${whole(accuracy[first])} %: two seeds first agree more than `
-        + `${best} after ${steps[first]} updates, when the second has ${whole(accuracy[first])} % right.`)
+        + `${best} after ${steps[first]} updates, when the accuracy of the second is ${whole(accuracy[first])} %.`)
       + (first < 0 ? "" : " ξ above is the mean over the seeds, each by its own course."));
   }
   return { state, draw };

@@ -29,9 +29,9 @@ Instruments.start("dial", (stage, data) => {
   const network = menu("Network", [], () => state.architecture, name => { state.architecture = name; });
   const task = menu("Task", Object.entries(data.tasks).map(([key, [name]]) => [key, name]), () => state.task,
     name => { state.task = name; });
-  const colour = choice("Colour", COLOURS, name => name === state.colour, name => { state.colour = name; });
-  const up = choice("Upwards", Object.entries(UP), name => name === state.up, name => { state.up = name; });
-  const said = readout(""), key = make("div", { class: "key" });
+  const colour = choice("Colour by", COLOURS, name => name === state.colour, name => { state.colour = name; });
+  const up = choice("Vertical axis", Object.entries(UP), name => name === state.up, name => { state.up = name; });
+  const said = readout(""), key = make("div", { class: "key" }), notice = make("p", { class: "notice" });
   const kind = () => data.kinds.find(own => own.task === state.task && own.kind === state.architecture);
   const mine = point => point.task === state.task && point.kind === state.architecture;
   const name = own => `${data.tasks[own.task][0]}, ${NETWORKS[own.kind]}`;
@@ -47,7 +47,7 @@ Instruments.start("dial", (stage, data) => {
     if (which !== "pointed") scatter.mark(-1);
     const { rows, columns } = kind();
     const on = which === "sample" ? ` on “${short(columns[t])}” to write “${short(rows[s])}”` : "";
-    said.say(`${which === "pointed" ? `${trained(pointed)}. ` : ""}${WHOSE[which]}, step ${s + 1}, source place ${t + 1}: `
+    said.say(`${which === "pointed" ? `${trained(pointed)}. ` : ""}${WHOSE[which]}, step ${s + 1}, source position ${t + 1}: `
       + `about ${drawn[which][s][t].toFixed(2)} of the attention${on}.`);
   };
   const average = heatmap("Average of the task", cell("average"), { cell: 12 });
@@ -72,8 +72,8 @@ Instruments.start("dial", (stage, data) => {
     said.say(`${trained(own)}: typicality ${two(own.typicality)}, `
       + `own terms μ·μ ${two(own.temporal_share)} and χ·χ ${two(own.input_share)}, split shares of μ ${two(own.temporal_split)} `
       + `and of χ ${two(own.input_split)}, ${exchanged(own.temporal_moves, own.input_moves)}, `
-      + `${percent(own.token_accuracy)} of the words right. Its average matrix is beside the points. Those above are of `
-      + (mine(own) && !own.decay ? `its kind, ${name(own)}.` : `${name(kind())}, not of this network.`));
+      + `word accuracy ${percent(own.token_accuracy)}. Its average matrix is shown next to the points. `
+      + `The matrices above are of ${mine(own) && !own.decay ? "its kind, " : "another kind, "}${name(kind())}.`);
   };
   const scatter = plot("All networks", { xLabel: "typicality", yLabel: "own term μ·μ", width: 400, height: 300,
     xTicks: [0.2, 0.4, 0.6, 0.8, 1], yTicks: [0, 0.5, 1] }, tell, n => {
@@ -81,16 +81,32 @@ Instruments.start("dial", (stage, data) => {
     Instruments.changed(stage);
     tell(n);
   });
-  stage.append(mark.element, make("div", { class: "controls" }, network.element, task.element),
-    make("div", { class: "panels" }, average.element, sample.element, shares.element),
+  const all = make("details", {}, make("summary", {}, "All networks as points: typicality and the shares of μ and χ"),
     make("div", { class: "controls" }, colour.element, up.element),
-    make("div", { class: "panels" }, scatter.element, beside.element), key, said.element);
+    make("div", { class: "panels" }, scatter.element, beside.element), key);
+  stage.append(notice, mark.element, make("div", { class: "controls" }, network.element, task.element),
+    make("div", { class: "panels" }, average.element, sample.element, shares.element), all, said.element); // last, since its length changes
+
+  /** What changes along the dial, in the shares of the present kind of network at both of its ends. */
+  function tellWhatToNotice() {
+    const along = marks.map(task => data.kinds.find(own => own.task === task && own.kind === state.architecture)).filter(Boolean);
+    const [first, last] = [along[0], along.at(-1)].map(own => own?.shares);
+    if (along.length < 2) {
+      notice.textContent = "";
+      return;
+    }
+    const residual = shares => shares.flatMap((row, d) => row.filter((_, e) => d === 2 || e === 2)).reduce((sum, share) => sum + share, 0);
+    const mark = own => data.tasks[own.task][0].replace("reordering ", "");
+    notice.textContent = `Drag the slider from ${mark(along[0])} to ${mark(along.at(-1))} and watch the nine shares: the blue one, μ·μ, goes `
+      + `from ${percent(first[0][0])} to ${percent(last[0][0])}, the five grey ones with Δ together from ${percent(residual(first))} `
+      + `to ${percent(residual(last))}. The average matrix blurs; the matrix of one sentence stays sharp.`;
+  }
 
   const mixed = (per, high = "var(--seven)") => `color-mix(in srgb, ${high} ${per}%, var(--amber))`;
   const ofLevel = level => mixed(100 * levels.indexOf(level) / (levels.length - 1));
   const look = own => {
     if (state.colour === "network") return { look: { AED: "one", AO: "two" }[own.kind] ?? "three" };
-    const above = Math.round(Math.max(0, 200 * own.token_accuracy - 100)); // half of the words right and more
+    const above = Math.round(Math.max(0, 200 * own.token_accuracy - 100)); // from a word accuracy of one half
     if (state.colour === "accuracy") return { look: "own", fill: mixed(above) };
     if (state.colour === "decay") return { look: "own", fill: ofLevel(own.decay) };
     return { look: LOOKS[families.indexOf(data.tasks[own.task][1])] };
@@ -100,6 +116,13 @@ Instruments.start("dial", (stage, data) => {
     own.firstChild.style.setProperty("--own", fill);
     return own;
   };
+  /** Which networks the matrices are of. */
+  function whose(triedWithDecay) {
+    if (state.colour !== "decay") return "The matrices are from these networks.";
+    if (triedWithDecay) return "The matrices are from these networks, trained without weight decay.";
+    return "The matrices are from these networks, which were not trained with weight decay.";
+  }
+
   function draw() {
     if (!(state.task in data.tasks)) state.task = points[0].task;
     if (!(state.up in UP)) state.up = "temporal_share";
@@ -108,6 +131,8 @@ Instruments.start("dial", (stage, data) => {
     if (!there.includes(state.architecture)) state.architecture = there[0];
     network.fill(there.map(own => [own, NETWORKS[own] ?? own]));
     for (const part of [mark, network, task, colour, up]) part.draw();
+    if (state.colour !== "task" || state.up !== "temporal_share") all.open = true;
+    tellWhatToNotice();
     // Weight decay was tried on some tasks and networks only; elsewhere than there it would not say what decay does.
     const tried = own => points.some(other => other.decay && other.task === own.task && other.kind === own.kind);
     shown = points.filter(own => (state.colour === "decay" ? tried(own) : !own.decay) && own[state.up] !== null);
@@ -118,7 +143,7 @@ Instruments.start("dial", (stage, data) => {
     shares.draw({ matrix: own.shares, rows: symbols("decoder"), columns: symbols("encoder"), signed: true });
     showBeside(group[0]);
     scatter.draw({
-      x: [0.15, 1.02], y: [-0.25, 1.05],
+      x: [0.15, 1.02], y: [Math.min(-0.02, ...shown.map(point => point[state.up] - 0.02)), 1.05],
       points: shown.map(point => {
         const { look: name, fill } = look(point), shape = SHAPES[families.indexOf(data.tasks[point.task][1])];
         return { x: point.typicality, y: point[state.up], shape, fill, open: !point.learned,
@@ -128,7 +153,7 @@ Instruments.start("dial", (stage, data) => {
     });
     const items = { task: families.map((family, n) => [marker(LOOKS[n], SHAPES[n]), FAMILIES[family] ?? family]),
       network: [[marker("one", "circle"), NETWORKS.AED], [marker("two", "circle"), NETWORKS.AO], [marker("three", "circle"), "other recurrence"]],
-      accuracy: [[filled(mixed(100)), "all words right"], [filled(mixed(0)), "half of them or fewer"]],
+      accuracy: [[filled(mixed(100)), "word accuracy 100 %"], [filled(mixed(0)), "50 % or less"]],
       decay: levels.map(level => [filled(ofLevel(level)), level ? `weight decay ${level}` : "none"]) }[state.colour];
     key.replaceChildren(...items.map(([sign, text]) => make("span", {}, sign, ` ${text}`)),
       make("span", {}, marker("six open", "circle"), " open: task not learned"),
@@ -140,9 +165,8 @@ Instruments.start("dial", (stage, data) => {
     };
     said.say(`${name(own)}, ${group.length} networks: typicality ${two(mean("typicality"))}, `
       + `own term μ·μ ${two(mean("temporal_share"))}, split share of μ ${two(mean("temporal_split"))}, `
-      + `${exchanged(mean("temporal_moves"), mean("input_moves"))}, ${percent(mean("token_accuracy"))} of the words right. `
-      + (state.colour !== "decay" ? "The matrices are theirs." : tried(own) ? "The matrices are theirs, without weight decay."
-        : "The matrices are theirs; with weight decay they were not trained."));
+      + `${exchanged(mean("temporal_moves"), mean("input_moves"))}, word accuracy ${percent(mean("token_accuracy"))}. `
+      + whose(tried(own)));
   }
   return { state, draw };
 });

@@ -70,14 +70,30 @@ const Instruments = (() => {
     return true;
   }
 
-  /** Build an instrument of this name wherever the page has its element; `show` brings into view what an address leads to. */
+  /** A button that copies the address of the present view; where the browser forbids it, it shows the address. */
+  function copyLink(address) {
+    const message = make("output", { class: "copied", "aria-live": "polite" });
+    const copy = async () => {
+      try {
+        await navigator.clipboard.writeText(address());
+        message.textContent = "Copied.";
+      } catch {
+        message.textContent = address();
+      }
+    };
+    return make("div", { class: "link-to-view" },
+      make("button", { type: "button", onclick: copy }, "Copy link to this view"), message);
+  }
+
+  /** Build an instrument of this name wherever the page has its element; `show` brings into view what an address leads to;
+   * `link` is false where the instrument has a button of its own that copies its address. */
   function start(name, build) {
     for (const root of document.querySelectorAll(`[data-instrument="${name}"]:not(.live)`)) {
       const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
       const stage = make("div", { class: "stage" });
       root.prepend(stage);
       root.classList.add("live");
-      const { state, draw, show = () => root.scrollIntoView() } = build(stage, data);
+      const { state, draw, show = () => root.scrollIntoView(), link = true } = build(stage, data);
       let timer = null; // browsers refuse an address that changes too often
       const update = () => {
         draw();
@@ -86,8 +102,10 @@ const Instruments = (() => {
       };
       const shared = fromAddress(name, state);
       root.addEventListener("change-of-state", update);
+      root.addEventListener("moved-by-itself", draw); // without the reader's doing the address stays
       addEventListener("hashchange", () => fromAddress(name, state) && draw());
       draw();
+      if (link) stage.append(copyLink(() => `${location.href.replace(/#.*/, "")}#${name}?${new URLSearchParams(state)}`));
       if (shared) addEventListener("load", show);
     }
   }
@@ -129,8 +147,13 @@ const Instruments = (() => {
     const input = make("input", { type: "range", min: 0, step: 1, oninput: () => { stop(); go(Number(input.value)); } });
     const output = make("output");
     const play = make("button", { type: "button", class: "play", onclick: () => (timer ? stop() : run()) }, "Play");
-    const go = place => { set(place); changed(input); };
-    const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };
+    let byItself = false;
+    const go = place => {
+      set(place);
+      if (byItself) input.dispatchEvent(new CustomEvent("moved-by-itself", { bubbles: true }));
+      else changed(input);
+    };
+    const stop = () => { clearInterval(timer); timer = null; byItself = false; play.textContent = "Play"; };
     const run = () => {
       if (value() >= places() - 1) go(0);
       play.textContent = "Pause";
@@ -145,7 +168,19 @@ const Instruments = (() => {
       output.textContent = text(value());
       input.setAttribute("aria-valuetext", output.textContent);
     };
-    return { element, draw };
+    /** Play by itself, once, when most of it has come into view; not where the reader, or a shared address, chose a place. */
+    const playOnceSeen = () => {
+      if (still) return;
+      const watcher = new IntersectionObserver(entries => {
+        if (!entries.some(entry => entry.isIntersecting)) return;
+        watcher.disconnect();
+        if (value() !== 0 || timer) return;
+        byItself = true;
+        run();
+      }, { threshold: 0.9 });
+      watcher.observe(element);
+    };
+    return { element, draw, playOnceSeen };
   }
 
   /** A line that says what is pointed at, also to screen readers. */
@@ -167,18 +202,21 @@ const Instruments = (() => {
   const CELL = 24, LETTER = 7.2;
 
   /**
-   * A matrix as a heat map. `draw` takes {matrix, rows, columns, marks, signed}: labels of both sides (may be left
-   * out), columns to mark, and whether values may be negative. `on(row, column)` is told the cell pointed at.
+   * A matrix as a heat map. `draw` takes {matrix, rows, columns, marks, signed, top}: labels of both sides (may be left
+   * out), columns to mark, whether values may be negative, and the value of the darkest cell. `on(row, column)` is told the cell pointed at. Given
+   * `across`, cells are as large as so many pixels allow, at least `cell` and at most one and a half times CELL.
    */
-  function heatmap(title, on = () => {}, { numbers = false, cell = CELL, look = () => "" } = {}) {
+  function heatmap(title, on = () => {}, { numbers = false, cell: least = CELL, across = 0, look = () => "" } = {}) {
+    let cell = least;
     const svg = make("svg", { tabindex: 0, role: "application", "aria-label": `${title}. Arrow keys read its cells.` });
     const heading = make("div", { class: "title" }, title);
     const element = make("div", { class: "panel" }, heading, svg);
     let cursor = null, shown = null;
-    const ring = make("rect", { class: "ring", width: cell, height: cell });
+    const ring = make("rect", { class: "ring" });
     const point = (row, column) => {
       const { matrix, left, top } = shown;
       cursor = [clamp(row, 0, matrix.length - 1), clamp(column, 0, matrix[0].length - 1)];
+      for (const side of ["width", "height"]) ring.setAttribute(side, cell);
       ring.setAttribute("x", left + cursor[1] * cell);
       ring.setAttribute("y", top + cursor[0] * cell);
       ring.classList.add("on");
@@ -194,8 +232,9 @@ const Instruments = (() => {
     svg.addEventListener("pointerleave", () => { ring.classList.remove("on"); });
     arrows(svg, (right, down) => point((cursor?.[0] ?? 0) + down, (cursor?.[1] ?? 0) + right));
 
-    function draw({ matrix, rows = [], columns = [], marks = [], signed = false, name = title }) {
+    function draw({ matrix, rows = [], columns = [], marks = [], signed = false, name = title, top: largest = 1 }) {
       const longest = words => Math.max(0, ...words.map(word => word.length));
+      if (across) cell = clamp(Math.floor(across / matrix[0].length), least, 1.5 * CELL);
       const upright = longest(columns) * LETTER < cell;
       const left = rows.length ? longest(rows) * LETTER + 8 : 2;
       const top = !columns.length ? 2 : upright ? 20 : longest(columns) * LETTER + 8;
@@ -216,11 +255,11 @@ const Instruments = (() => {
         const place = { x: left + t * cell, y: top + s * cell, width: cell, height: cell };
         parts.push(make("rect", {
           ...place, class: `cell ${look(s, t)}${signed ? (value < 0 ? " less" : " more") : ""}`, "data-cell": `${s},${t}`,
-          style: `fill-opacity:${clamp(Math.abs(value ?? 0), 0, 1).toFixed(3)}`,
+          style: `fill-opacity:${clamp(Math.abs(value ?? 0) / largest, 0, 1).toFixed(3)}`,
         }));
         if (numbers) parts.push(make("text", {
           x: place.x + cell / 2, y: place.y + cell / 2 + 4, "text-anchor": "middle",
-          class: Math.abs(value) < 0.55 ? "number" : { "": "over", "residual-term": "on-grey" }[look(s, t)] ?? "on-part",
+          class: Math.abs(value) / largest < 0.55 ? "number" : { "": "over", "residual-term": "on-grey" }[look(s, t)] ?? "on-part",
         }, value === null ? "–" : two(value)));
       }));
       parts.push(make("rect", { x: left, y: top, width: width - left - 2, height: height - top - 2, class: "frame" }), ring);

@@ -25,6 +25,7 @@ Instruments.start("nine-switches", (stage, data) => {
   const presets = choice("Keep", PRESETS, on => on === state.on, on => { state.on = on; });
   const said = readout(""), alike = make("output", { class: "alike" });
   const writes = make("p", { class: "writes", "aria-live": "polite" });
+  const about = make("p", { class: "about" }), late = make("p", { class: "notice late" });
 
   const board = make("table", { class: "board" });
   const switches = PARTS.map((_, d) => PARTS.map((_, e) => make("button", {
@@ -45,21 +46,41 @@ Instruments.start("nine-switches", (stage, data) => {
     if (!found || results[0].classList.contains("old")) return;
     const { rows, columns, centred, full, left } = found;
     show(centred.map(row => row.map(term => term[s][t])));
-    numbers.textContent = "In the terms: their scores at this cell, less the mean of the row.";
-    said.say(`To write “${rows[s]}”, “${columns[t]}” has ${full[s][t].toFixed(2)} of the attention, `
-      + `and ${left[s][t].toFixed(2)} of what is left. `
-      + `Of the nine terms ${strongest(centred, s, t)} raises it most.`);
+    numbers.textContent = "In the terms: their scores at this cell, minus the mean of the row.";
+    said.say(`To write “${rows[s]}”, the network gives “${columns[t]}” ${full[s][t].toFixed(2)} of its attention; `
+      + `the terms left on give it ${left[s][t].toFixed(2)}. `
+      + `Among the nine terms, ${strongest(centred, s, t)} raises it most.`);
   };
   const strongest = (centred, s, t) => {
     const all = [0, 1, 2].flatMap(d => [0, 1, 2].map(e => [centred[d][e][s][t], `${PARTS[d].symbol}·${PARTS[e].symbol}`]));
     return all.reduce((best, own) => (own[0] > best[0] ? own : best))[1];
   };
-  const full = heatmap("The network's attention", cell(), { cell: 19 });
-  const left = heatmap("Softmax of what is left", cell(), { cell: 19 });
+  const full = heatmap("The network's attention", cell(), { cell: 19, across: 250 });
+  const left = heatmap("Attention rebuilt from the terms left on", cell(), { cell: 19, across: 250 });
   for (const { svg } of [full, left]) svg.addEventListener("pointerleave", () => found && shares());
 
   function show(values) {
     switches.forEach((row, d) => row.forEach((button, e) => { button.lastChild.textContent = two(values[d][e]); }));
+  }
+
+  /**
+   * A written word that is also in the source and is read from the word after it, as recurrent networks do; its step and place.
+   * None where the source has the word twice.
+   */
+  function readLate({ rows, columns, full }) {
+    const place = rows.map(word => (columns.indexOf(word) === columns.lastIndexOf(word) ? columns.indexOf(word) : -1));
+    const step = rows.findIndex((word, s) => place[s] >= 0 && word !== "end"
+      && full[s].indexOf(Math.max(...full[s])) === place[s] + 1);
+    return step < 0 ? null : { written: rows[step], after: columns[place[step] + 1] };
+  }
+
+  /** What the network of the page does, and whether it has learned to. */
+  function introduce() {
+    const { about: task, accuracy, learned, architecture } = chosen();
+    about.classList.toggle("notice", !learned);
+    about.replaceChildren(`${task} The network is a ${architecture === "AO" ? "network of attention only" : NETWORKS[architecture]}; `
+      + `on new sentences its word accuracy is ${(100 * accuracy).toFixed(1)} %. `
+      + (learned ? "" : "It has not learned this task: what it writes is often wrong with all nine terms on."));
   }
 
   /** The covariance share of each term in this sentence. */
@@ -110,16 +131,21 @@ Instruments.start("nine-switches", (stage, data) => {
     left.draw({ matrix: rest, rows: names, columns: found.columns });
     alike.textContent = similarity(found.full, rest).toFixed(2);
     shares();
+    const example = network.recurrent ? readLate(found) : null;
+    late.textContent = example ? `“${example.written}” is written with most of the attention on “${example.after}”, the word after it. `
+      + `That state has read “${example.written}” too: a recurrent network keeps a word in the states of the words that follow.` : "";
     const other = without.written.map(id => short(network.target[id]));
-    writes.replaceChildren("It writes: ", make("span", { class: "full" }, names.join(" ")), make("br"), "With what is left: ",
+    writes.replaceChildren("It writes: ", make("span", { class: "full" }, names.join(" ")), make("br"), "With the terms left on: ",
       ...other.flatMap((word, n) => [word === names[n] ? word : make("mark", {}, word), " "]));
     const off = [...state.on].filter(one => one === "0").length;
-    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: similarity ${alike.textContent}.`
+    const changes = [...(other.length > names.length ? other : names).keys()].filter(n => other[n] !== names[n]).length;
+    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: the rebuilt attention has a similarity of `
+      + `${alike.textContent} with the network's own, and ${changes === 1 ? "one word changes" : `${changes || "no"} words change`}.`
       : "All nine terms are on: both matrices are the same. Switch one off.");
   }
 
   const results = [make("div", { class: "panels" }, board, make("div", { class: "beside" }, presets.element,
-    make("p", {}, "Similarity of both matrices: ", alike), numbers, writes)),
+    make("p", {}, "Similarity of the two matrices below: ", alike), numbers, writes)),
   make("div", { class: "panels pair" }, full.element, left.element)];
 
   /** Whether what is drawn is of another sentence than the one in the box, and why, under the box. */
@@ -132,10 +158,10 @@ Instruments.start("nine-switches", (stage, data) => {
   }
 
   stage.append(
-    ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element), complaint] : [
-      make("div", { class: "controls" }, task.element, kind.element),
+    ...(data.small ? [make("div", { class: "controls" }, kind.element, examples.element), about, complaint] : [
+      make("div", { class: "controls" }, task.element, kind.element), about,
       make("div", { class: "controls" }, examples.element, typed), complaint, words]),
-    ...results, said.element);
+    ...results, late, said.element);
 
   stage.style.minHeight = data.small ? "27rem" : "34rem"; // until the network is there
 
@@ -146,6 +172,7 @@ Instruments.start("nine-switches", (stage, data) => {
     const own = chosen(), name = `${own.task}-${own.architecture}`;
     if (!/^[01]{9}$/.test(state.on)) state.on = "111111111";
     for (const part of [task, kind, presets]) part.draw();
+    introduce();
     examples.fill([...new Set([state.text, ...own.examples])].map(text => [text, text]));
     examples.draw();
     typed.value = state.text;

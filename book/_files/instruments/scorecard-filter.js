@@ -60,5 +60,5 @@ Instruments.start("scorecard-filter", (stage, data) => {
   }
   addEventListener("DOMContentLoaded", () => { draw(); follow(); });
   addEventListener("hashchange", follow);
-  return { state, draw };
+  return { state, draw, link: false };
 });

@@ -296,7 +296,7 @@ Instruments.start("story", (stage, data) => {
           ...ways.map(way => named(`accuracy ${way}`, 0, 0, learning.networks.filter(course => course.way === way).map(course => make("path", { d: curve(course.accuracy, up), class: `course ${shown ? way : "drawn plain"}` })))),
           ...(shown ? [
             ...learning.steps.filter(step => step % 100 === 0).map(step => named(`tick ${step}`, X(step), 366, [text(String(step), { size: 12, look: "quiet" })])),
-            label("below", "attention on the right word", 54, 208, { anchor: "start", look: "", bold: true }),
+            label("below", "attention on the correct word", 54, 208, { anchor: "start", look: "", bold: true }),
             named("axes below", 0, 0, [
               ...[[0.01, "1/100"], [1, "uniform"], [40, "all of it"]].flatMap(([value, name]) => [
                 make("path", { d: `M54 ${round(high(value))}H354`, class: `grid${value === 1 ? " dark" : ""}` }),
@@ -530,5 +530,5 @@ Instruments.start("story", (stage, data) => {
     go(state.step, false);
     setTimeout(() => { scrolls = true; }, 200);
   });
-  return { state, draw, show };
+  return { state, draw, show, link: false };
 });

@@ -15,16 +15,27 @@ Instruments.start("swap-one-word", (stage, data) => {
   const kind = menu("Network", [], () => state.kind, name => { state.kind = name; });
   const swap = menu("Exchange", [], () => state.swap, name => { state.swap = name; });
   const exchanged = choice("What is exchanged", EXCHANGED, name => name === state.exchanged, name => {
-    state.exchanged = name;
-    if (name === "input" && !ofPage()) useOwn();
+    refused = name === "input" && !ofPage();
+    state.exchanged = refused ? "word" : name;
   });
-  const said = readout(""), sentence = make("p", { class: "writes" });
+  let refused = false; // the input component alone was wanted of a network of which it was not kept
+  const said = readout(""), sentence = make("p", { class: "writes" }), notice = make("p", { class: "notice" });
+  const rules = make("p", { class: "quiet" });
   let runs = null, gain = null; // what is drawn, {source, predicted, matrix} before and after; what the input component makes of it
 
-  /** A small network of this architecture, on this task or the one like it that such a network knows. */
-  function useOwn() {
-    const own = `here-${state.kind === "AO" ? "AO" : "AED"}`, alike = state.task.startsWith("scan") ? "scan" : "reordering_50";
-    Object.assign(state, { kind: own, task: data.here.includes(state.task) ? state.task : alike });
+  /** Whether a network was trained on a task, there or small enough for this page. */
+  const knows = (kind, task) => (kind.startsWith("here-") ? data.here.includes(task) && task in data.tasks
+    : data.pairs.some(own => own.task === task && own.kind === kind));
+
+  /** A word of the invented language with its English one. */
+  const glossed = word => (word in data.glosses ? `${short(word)} (${data.glosses[word]})` : short(word));
+
+  /** Why the input component is not exchanged, and what the reader can do. */
+  function refusal() {
+    const there = data.here.filter(task => task in data.tasks).map(task => data.tasks[task]);
+    const task = data.here.includes(state.task) ? "" : ` on ${there.join(" or ")}`;
+    return "Of this network we kept exchanges of whole words only. To exchange the input component alone, choose under “Network” "
+      + `a small one that runs in this page${task}.`;
   }
 
   const tell = which => (s, t) => {
@@ -32,12 +43,12 @@ Instruments.start("swap-one-word", (stage, data) => {
     const [before, after] = runs.map(run => run.matrix[s]?.[t]), run = runs[which === "before" ? 0 : 1];
     const weights = before === undefined ? `${after.toFixed(2)} after` : after === undefined ? `${before.toFixed(2)} before`
       : `${before.toFixed(2)} before and ${after.toFixed(2)} after, ${two(after - before)} more`;
-    said.say(`Step ${s + 1}, to write “${short(run.predicted[s])}”, on “${short(run.source[t])}”: ${weights}.`);
+    said.say(`Step ${s + 1}, to write “${glossed(run.predicted[s])}”, on “${short(run.source[t])}”: ${weights}.`);
   };
   const panels = ["before", "after", "after − before"].map(name => heatmap(name, tell(name), { cell: 14 }));
   const shown = make("div", { class: "panels" }, ...panels.map(panel => panel.element));
   stage.append(make("div", { class: "controls" }, task.element, kind.element, swap.element),
-    make("div", { class: "controls" }, exchanged.element), sentence, shown, said.element);
+    make("div", { class: "controls" }, exchanged.element), notice, sentence, rules, shown, said.element);
 
   /** How much of its weight each step of one matrix has elsewhere in the other, as far as both have steps. */
   const moved = (one, other) => one.slice(0, other.length).map((row, s) =>
@@ -58,7 +69,7 @@ Instruments.start("swap-one-word", (stage, data) => {
 
   function show() {
     const { place } = held(), [before, after] = runs, by = moved(before.matrix, after.matrix);
-    const labels = run => ({ rows: run.predicted.map(short), columns: run.source.map(short), marks: [place] });
+    const labels = run => ({ rows: run.predicted.map(glossed), columns: run.source.map(short), marks: [place] });
     panels[0].draw({ matrix: before.matrix, ...labels(before) });
     panels[1].draw({ matrix: after.matrix, ...labels(after) });
     panels[2].draw({
@@ -87,7 +98,11 @@ Instruments.start("swap-one-word", (stage, data) => {
     if (!swaps.includes(state.swap)) state.swap = swaps[0];
     kind.fill(kinds.map(key => [key, NETWORKS[key] ?? key]));
     swap.fill(swaps.map(key => [key, data.swaps[key]]));
+    task.fill(Object.entries(data.tasks).filter(([key]) => knows(state.kind, key)));
     for (const part of [task, kind, swap, exchanged]) part.draw();
+    notice.textContent = refused ? refusal() : "";
+    refused = false;
+    rules.textContent = data.rules[state.task] ?? "";
     const { place, runs: [before, after] } = held();
     sentence.replaceChildren(...before.source.flatMap((word, t) => [
       t === place ? make("mark", {}, `${short(word)} → ${short(after.source[t])}`) : short(word), " "]));

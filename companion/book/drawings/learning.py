@@ -116,7 +116,7 @@ def two_labels() -> Drawing:
         "two_labels",
         "Two labels: the best attention is a corner",
         "A triangle, each point of which is an attention over three positions. The probability of the "
-        "right label, as shade, grows steadily towards corner 3, which is the best attention.",
+        "correct label, as shade, grows steadily towards corner 3, which is the best attention.",
         height=300,
     )
     drawing.text((170, 16), "Two labels: best in a corner", bold=True)
@@ -133,7 +133,7 @@ def three_words() -> Drawing:
     drawing = Drawing(
         "three_words",
         "Three words: the best attention is a mixture",
-        "The same triangle for the paper’s counterexample. The probability of the right word is largest "
+        "The same triangle for the paper’s counterexample. The probability of the correct word is largest "
         "half way between positions 2 and 3, though either alone is almost sure of a wrong word.",
         height=300,
     )

@@ -5,9 +5,15 @@ import pandas as pd
 
 from companion.book.project import find_root
 from companion.results.result import Result
+from notebooks.shared.invented_language import REVERSING_OPENINGS, SWAPPING_MODIFIERS, TRANSLATIONS
 from notebooks.shared.style import task_name
 
 PAIR = ["task", "kind", "swap"]
+RULES = (
+    "The words on the left are invented; the English ones follow in brackets. "
+    f"{', '.join(SWAPPING_MODIFIERS)} go behind their noun; "
+    f"after {' or '.join(REVERSING_OPENINGS)} the phrases come in reverse order."
+)
 
 
 def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
@@ -32,7 +38,21 @@ def pairs(result: Result, swaps: dict[str, str]) -> tuple[dict, pd.DataFrame]:
     # Tasks of which networks run in the page.
     here = find_root().glob("book/_files/instruments/networks/*-AED.js")
     named = sorted(path.stem.removesuffix("-AED") for path in here)
-    return {"tasks": tasks, "swaps": shown_swaps, "pairs": listed, "here": named}, table
+    data = {"tasks": tasks, "swaps": shown_swaps, "pairs": listed, "here": named}
+    rules = dict.fromkeys(filter(_is_invented, tasks), RULES)
+    return data | {"glosses": _glosses(listed), "rules": rules}, table
+
+
+def _is_invented(task: str) -> bool:
+    return task.startswith("reordering")
+
+
+def _glosses(pairs: list[dict]) -> dict[str, str]:
+    """Return the English word for each word of the invented language that a network writes here."""
+    english = {translation: word for word, translation in TRANSLATIONS.items()}
+    invented = [pair for pair in pairs if _is_invented(pair["task"])]
+    written = {word for pair in invented for run in pair["runs"] for word in run["predicted"]}
+    return {word: english[word] for word in sorted(written & english.keys())}
 
 
 def _run(rows: pd.DataFrame) -> dict:

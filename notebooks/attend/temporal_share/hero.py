@@ -94,7 +94,7 @@ def hero(result: Result) -> str:
     drawn.append(label("sentences that change their word order", middle, BOTTOM + 40, anchor="middle"))
     drawn += words_in_order(across(0) + 6, turned=False)
     drawn += words_in_order(across(100) - 6, turned=True)
-    drawn.append(label("order kept → turned", middle, BOTTOM + 82, anchor="middle"))
+    drawn.append(label("order kept → reversed", middle, BOTTOM + 82, anchor="middle"))
     return f'<figure class="hero-picture">{"".join(drawn)}</svg></figure>\n'
 
 

@@ -10,6 +10,14 @@ import numpy as np
 from attnlib.errors import BadInput, check_known
 from companion.data.by_rule import drawn_apart, task, task_by_rule
 from companion.data.task import Links, Task, links_of_order
+from notebooks.shared.invented_language import (
+    HEADS,
+    REVERSING_OPENINGS,
+    STAYING_MODIFIERS,
+    STAYING_OPENINGS,
+    SWAPPING_MODIFIERS,
+    TRANSLATIONS,
+)
 
 # Sequences drawn without a grammar, relabelled and permuted. In the one-to-one task (our name; a task of one
 # diagonal, as in the introduction of Aitken et al. 2021) words A, B, C … become a, b, c … one for one:
@@ -179,15 +187,6 @@ def _shared_out(n: int, room: dict[int, int]) -> dict[int, int]:
 
 # The reordering family.
 
-STAYING_OPENINGS = {"now": "gau", "here": "hyra"}
-REVERSING_OPENINGS = {"once": "onga", "there": "thela"}
-STAYING_MODIFIERS = {"red": "rakko", "old": "ohto", "big": "bakko", "sly": "sinno"}
-SWAPPING_MODIFIERS = {"wild": "wikko", "grey": "grato", "shy": "shimo", "odd": "ommo"}
-HEADS = {
-    "fox": "fimbo", "owl": "ulufo", "bear": "barbu", "hare": "hobbu", "wolf": "wulmo", "crow": "karru",
-    "deer": "dilmo", "toad": "tontu",
-}  # fmt: skip
-TRANSLATIONS = STAYING_OPENINGS | REVERSING_OPENINGS | STAYING_MODIFIERS | SWAPPING_MODIFIERS | HEADS
 REACHES = ("both", "local", "global")
 
 

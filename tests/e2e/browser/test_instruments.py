@@ -16,8 +16,10 @@ import pytest
 import torch
 from docutils.core import publish_string
 from myst_parser.parsers.docutils_ import Parser
+from notebooks.learn.early_dynamics.word_counts import CountTables, alignment, translation
 
 from attnlib.models.corpus import Corpus, collate
+from attnlib.models.vocabulary import UNK
 from companion.book.drawings import decomposition
 from companion.book.notebook import instrument
 from companion.book.scorecard import SIGNS, scorecard_markdown
@@ -31,7 +33,10 @@ from notebooks.attend.alignment_breakdown import networks, switches
 from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.drawing import dial
 from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
+from notebooks.learn.early_dynamics.instrument import CORPORA, expectation_maximisation, rounds_of_counting
+from notebooks.learn.optimal_attention.instrument import EXAMPLES, probabilities, triangle
 from notebooks.primer.one_step.instrument import sentences
+from notebooks.shared.invented_language import TRANSLATIONS
 from notebooks.shared.style import data_name, of_heads, of_sentences, of_tasks
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,17 +44,20 @@ SCRIPTS = ROOT / "book" / "_files" / "instruments"
 SWAPS = dict.fromkeys(("opening", "modifier", "join", "times", "manner"), "one word for another")
 HEADS, TASKS = {"single": "one head", "copied": "copies"}, {"copying_permutation": "permutations"}
 OF = {  # by the name of the script; what follows a space tells its uses apart
-    "drawn-or-driven-away": ("permutation_copying", of_sentences),
-    "drawn-or-driven-away heads": ("multi_head", partial(of_heads, kinds=HEADS)),
-    "drawn-or-driven-away tasks": ("along_training", partial(of_tasks, kinds=TASKS)),
+    "toward-or-away": ("permutation_copying", of_sentences),
+    "toward-or-away heads": ("multi_head", partial(of_heads, kinds=HEADS)),
+    "toward-or-away tasks": ("along_training", partial(of_tasks, kinds=TASKS)),
     "dial": ("temporal_share", dial),
     "agreement-board": ("agreement", board),
     "one-step": ("one_step", sentences),
     "nine-switches": ("alignment_breakdown", lambda _: switches.nine_switches()),
+    "break-without-residual": ("alignment_breakdown", lambda _: switches.challenge()),
+    "attention-triangle": ("optimal_attention", lambda _: triangle()),
+    "count-and-divide": ("early_dynamics", lambda _: rounds_of_counting()),
     "swap-one-word": ("order_words", lambda result: pairs(result, SWAPS)),
 }
 NAMELESS = """[...document.querySelectorAll('button, svg[tabindex], select, input')]
-    .filter(own => !(own.innerText || own.ariaLabel || own.labels?.length)).length"""
+    .filter(own => !(own.textContent || own.ariaLabel || own.labels?.length)).length"""
 RUN = Path(__file__).with_name("run_network.js").read_text(encoding="utf-8")
 NONSENSE = (
     "task=%<b>&table=x&kind=x&swap=x&set=x&column=-9&choice=x&look=1e9&network=x&architecture=x&colour=x&up=x"
@@ -70,7 +78,7 @@ def made(tmp_path_factory):
         script = name.partition(" ")[0]
         path = folder / "part" / f"{name}.html"
         path.parent.mkdir(exist_ok=True)
-        head = '<!doctype html><meta name="viewport" content="width=device-width">'
+        head = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         path.write_text(head + instrument(script, data, table, label=name), encoding="utf-8")
         pages[name] = SimpleNamespace(data=data, table=table, path=path)
     front = re.search(
@@ -131,7 +139,7 @@ def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts
 
 
 def test_a_network_is_followed_through_training(shown):
-    page, data = shown("drawn-or-driven-away")
+    page, data = shown("toward-or-away")
     away = [one for one in data["networks"] if (one["kind"], one["way"]) == ("permutation", "away")]
     steps = data["steps"]["permutation"]
     slider, key = page.locator("input[type=range]"), page.locator(".key [data-way=away]")
@@ -150,30 +158,48 @@ def test_a_network_is_followed_through_training(shown):
     assert right < 1
     page.wait_for_function(f"location.hash.includes('network={place}')")
     address = page.evaluate("location.hash")
-    page, _ = shown("drawn-or-driven-away", address)  # the view is in the address
+    page, _ = shown("toward-or-away", address)  # the view is in the address
     assert numbers(said(page))[:2] == [seed, update]
     page.get_by_role("button", name="samples").click()
     assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
 
 
 def test_heads_and_tasks_are_followed_too(shown):
-    page, data = shown("drawn-or-driven-away heads")
+    page, data = shown("toward-or-away heads")
     drawn = [one for one in data["networks"] if (one["kind"], one["way"]) == ("single", "drawn")]
     assert numbers(page.locator(".key [data-way=drawn]").inner_text())[0] == len(drawn) > 0
     page.get_by_role("button", name="copies").click()
+    page.locator("input[type=range]").press("End")
     copies = [one for one in data["networks"] if one["kind"] == "copied"]
     assert {one["way"] for one in copies} == {"away"}
     mean = sum(one["accuracy"][-1] for one in copies) / len(copies)
     counted = numbers(page.locator(".key [data-way=away]").inner_text())
     assert counted == rounded([len(copies), 100 * mean], step=1)
-    page, data = shown("drawn-or-driven-away tasks")
+    page, data = shown("toward-or-away tasks")
     networks = data["networks"]
     assert [one["way"] for one in networks] == ["away"] * 5 + [None] * 5
     assert "held uniform" in page.locator(".key [data-way=none]").inner_text()
+    page.locator("input[type=range]").press("End")
     page.locator("select").select_option("6")
     accuracy, known = (100 * networks[6][curve][-1] for curve in ("accuracy", "known"))
     expected = [1, data["steps"]["copying_permutation"][-1], accuracy, 1, known]
     assert numbers(said(page)) == rounded(expected, step=1)
+
+
+def test_the_courses_start_before_training(shown):
+    page, data = shown("toward-or-away")
+    assert page.locator("output").first.inner_text() == f"{data['steps']['permutation'][0]} updates"
+    assert data["steps"]["permutation"][0] == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # on paper they end where training ends
+    assert page.locator("output").first.inner_text() == f"{data['steps']['permutation'][-1]} updates"
+
+
+def test_the_courses_play_once_by_themselves_and_leave_the_address(opened, made):
+    page = opened(made["toward-or-away"].path)  # of a reader who did not ask for less motion
+    end = made["toward-or-away"].data["steps"]["permutation"][-1]
+    page.wait_for_function(f"document.querySelector('output').textContent === '{end} updates'")
+    assert page.locator("button.play").inner_text() == "Play"
+    assert page.evaluate("location.hash") == ""
 
 
 def weights(data, letters, across):
@@ -207,12 +233,30 @@ def test_the_dial_moves_matrices_shares_and_points_together(shown):
     page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
+def test_the_dial_says_what_to_notice(shown):
+    page, data = shown("dial")
+    assert page.locator(".panel svg").nth(3).is_visible() is False  # points are folded away
+
+    def ends(architecture):
+        shares = [
+            only(data["kinds"], task=f"reordering_{end}", kind=architecture)["shares"] for end in (0, 100)
+        ]
+        with_residual = [sum(share[2]) + share[0][2] + share[1][2] for share in shares]
+        return [100 * value for value in (shares[0][0][0], shares[1][0][0], *with_residual)]
+
+    for architecture in ("AED", "AO"):
+        page.locator("select").first.select_option(architecture)
+        told_of = numbers(page.locator(".notice").inner_text())
+        assert told_of == [0, 100, *(rounded(value, step=1) for value in ends(architecture))]
+
+
 def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
     page, data = shown("dial", "#dial?task=reversal&architecture=AO")
+    page.locator(".stage summary").click()
     names = list(zip(data["points"]["task"], data["points"]["kind"], strict=True))
     average, scatter, beside = (page.locator(".panel svg").nth(n) for n in (0, 3, 4))
     places, before, halo = scatter.locator(".point"), average.inner_html(), page.locator(".halo")
-    assert said(page).endswith("The matrices are theirs.")
+    assert said(page).endswith("The matrices are from these networks.")
     assert halo.count() == 0
 
     def assert_marked_and_beside(n):
@@ -227,11 +271,11 @@ def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
     for _ in range(places.count() - n):
         scatter.press("ArrowLeft")
     assert said(page).startswith("SCAN, LSTM with attention, seed 1:")
-    assert said(page).endswith("Those above are of reversal, attention only, not of this network.")
+    assert said(page).endswith("The matrices above are of another kind, reversal, attention only.")
     assert average.inner_html() == before
     assert_marked_and_beside(n)
     scatter.press("Enter")
-    assert said(page).endswith("Those above are of its kind, SCAN, LSTM with attention.")
+    assert said(page).endswith("The matrices above are of its kind, SCAN, LSTM with attention.")
     assert opacity(average, "2,3") == rounded(average_of(data, n - 1)[2][3], step=0.002)
     assert_marked_and_beside(n)
     scatter.press("ArrowRight")
@@ -239,10 +283,16 @@ def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
     page.locator(".panel").nth(1).locator("[data-cell='0,0']").hover()
     assert halo.count() == 0  # a cell of a matrix is told of now
     page, data = shown("dial", "#dial?task=scan&architecture=AED")
-    at = page.locator(".panel svg").nth(3).locator(".point").nth(names.index(("scan", "AED")))
+    page.locator(".stage summary").click()
+    places = pd.DataFrame(data["points"]).query("decay == 0")[["typicality", "temporal_share"]].to_numpy()
+    networks_of_scan = [n for n, name in enumerate(names[: len(places)]) if name == ("scan", "AED")]
+    distances = {n: sorted(abs(places - places[n]).sum(1))[1] for n in networks_of_scan}
+    alone = max(distances, key=distances.get)  # no other network is near to where the reader clicks
+    at = page.locator(".panel svg").nth(3).locator(".point").nth(alone)
+    at.scroll_into_view_if_needed()
     box = at.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert said(page).endswith("Those above are of its kind, SCAN, GRU with attention.")
+    assert said(page).endswith("The matrices above are of its kind, SCAN, GRU with attention.")
     assert page.locator(".halo").count() == 1
 
 
@@ -251,6 +301,7 @@ def test_the_dial_has_networks_with_weight_decay_in_their_colours(shown):
     points, scatter = pd.DataFrame(data["points"]), page.locator(".panel svg").nth(3)
     places = scatter.locator(".point")
     assert places.count() == sum(points["decay"] == 0)  # without it, unless its colours are shown
+    page.locator(".stage summary").click()
     page.get_by_role("button", name="weight decay").click()
     there = points[points.groupby(["task", "kind"])["decay"].transform("max") > 0]
     assert places.count() == len(there)
@@ -288,13 +339,9 @@ def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
 @torch.no_grad()
 def test_the_input_component_of_a_word_is_swapped_alone(shown):
     """By a network that runs in the page, as in torch; the others say what was measured of them."""
-    page, data = shown("swap-one-word", "#swap-one-word?task=reordering_100&kind=AED&swap=modifier")
-    gain = only(data["pairs"], task="reordering_100", kind="AED", swap="modifier")["gain"]
-    assert numbers(said(page))[-1] == rounded(gain)
+    page, data = shown("swap-one-word", "#swap-one-word?task=reordering_50&kind=here-AED&swap=modifier")
     page.get_by_role("button", name="input component only").click()
     page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
-    menus = [page.locator("select").nth(n).input_value() for n in range(3)]
-    assert menus == ["reordering_50", "here-AED", "modifier"]  # the nearest that runs here
     pair = only(data["pairs"], task="reordering_50", kind="AED", swap="modifier")
     network, loaded, tables = networks.in_page("reordering_50", "AED")
     source, other = (loaded.source_vocabulary.encode(run["source"][:-1]) for run in pair["runs"])
@@ -322,9 +369,35 @@ def test_the_input_component_of_a_word_is_swapped_alone(shown):
     moved = (network(swapped).attention[0][steps] - before[steps]).abs().sum(1) / 2
     page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
     assert numbers(said(page))[2:] == rounded([float(moved.mean()), gain])
-    page.locator("select").nth(1).select_option("AED-lstm")  # of which only whole exchanges are kept
-    page.get_by_role("button", name="input component only").click()
-    assert page.locator("select").nth(1).input_value() == "here-AED"
+
+
+def test_the_network_is_the_readers_choice(shown):
+    page, data = shown("swap-one-word", "#swap-one-word?task=reordering_100&kind=AED-lstm&swap=modifier")
+    menus = page.locator("select")
+    chosen = [menus.nth(n).input_value() for n in range(3)]
+    gain = only(data["pairs"], task="reordering_100", kind="AED-lstm", swap="modifier")["gain"]
+    assert numbers(said(page))[-1] == rounded(gain)
+    page.get_by_role("button", name="input component only").click()  # of these networks it was not kept
+    assert [menus.nth(n).input_value() for n in range(3)] == chosen
+    assert "choose under “Network” a small one" in page.locator(".notice").inner_text()
+    page.get_by_role("button", name="the word", exact=True).click()
+    assert not page.locator(".notice").is_visible()
+    menus.nth(0).select_option("reordering_50")
+    menus.nth(1).select_option("here-AO")
+    tasks = menus.nth(0).locator("option").evaluate_all("all => all.map(own => own.value)")
+    assert tasks == [task for task in data["tasks"] if task in data["here"]]
+
+
+def test_invented_words_are_glossed(shown):
+    page, data = shown("swap-one-word", "#swap-one-word?task=reordering_50&kind=AED&swap=modifier")
+    pair = only(data["pairs"], task="reordering_50", kind="AED", swap="modifier")
+    english = {translation: word for word, translation in TRANSLATIONS.items()}
+    written = [word for word in pair["runs"][0]["predicted"] if word != "<eos>"]
+    rows = page.locator(".panel").first.locator("text[text-anchor=end]").all_text_contents()
+    assert rows[: len(written)] == [f"{word} ({english[word]})" for word in written]
+    assert "reverse order" in page.locator(".stage .quiet").first.inner_text()
+    page.locator("select").first.select_option("scan")
+    assert not page.locator(".stage .quiet").first.inner_text()
 
 
 def of_board(page, data, table, data_set):
@@ -346,7 +419,8 @@ def told(numbers_of, choice, *names):
 def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
     page, data = shown("agreement-board", "#agreement-board?table=5")
     heads = page.locator(".cells thead th").all_inner_texts()[1:5]
-    assert [head.split("\n") for head in heads] == [*map(list, data["columns"].values())][:4]
+    words_then_symbols = [[plain, symbol] for symbol, plain in data["columns"].values()]
+    assert [head.split("\n") for head in heads] == words_then_symbols[:4]
     assert "<" not in "".join(heads)
     _, cells, own = of_board(page, data, "5", "AG News (part)")
     cells.nth(1).focus()
@@ -407,14 +481,15 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
 
 def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(shown):
     page, data = shown("agreement-board")
-    assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; printed"
+    assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; published"
     _, cells, own = of_board(page, data, "2", "SST")
     assert numbers(cells.first.inner_text()) == [round(own["alpha_beta_uf"]["own"][1][0]), 20]
     cells.first.click()
     assert page.locator("text.note").is_visible()
     page.locator("select").select_option("3")
-    corner, *heads = page.locator(".cells thead th span, .cells thead th:first-child").all_inner_texts()
-    assert corner == "−100 to 100 %\nours; printed"
+    corner = page.locator(".cells thead th").first.inner_text()
+    heads = page.locator(".cells thead th:not(:first-child) small").all_inner_texts()[:3]
+    assert corner == "−100 to 100 %\nours; published"
     assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"].values()][:3]
     _, cells, own = of_board(page, data, "3", "Multi30k En–De")
     low = own["delta_beta_uf"]["own"][1][1]
@@ -697,24 +772,204 @@ def test_the_scorecard_fits_a_telephone(opened, scorecard):
     assert badge["x"] + badge["width"] < 390
 
 
-def test_attention_gathers_on_the_word_that_is_worked(shown):
+def test_scores_become_weights_and_weights_a_context(shown):
     page, data = shown("one-step")
     own, word = data["sentences"][data["sentence"]], data["word"]
 
-    def weights():
-        return [float(text) for text in page.locator(".sources small").all_inner_texts()]
+    def column(name):
+        return [numbers(text)[0] for text in page.locator(f".steps tbody {name}").all_inner_texts()]
 
-    assert weights() == rounded(own["attention"][0][word])
+    def weights_of(step, word):
+        return torch.tensor(own["scores"][step][word]).softmax(-1).tolist()
+
+    assert column("td:nth-of-type(1)") == rounded(own["scores"][-1][word])  # it opens after training
+    assert column("td.weight") == rounded(weights_of(-1, word))
+    worked = data["worked"]
+    context = sum(map(float.__mul__, weights_of(-1, word), worked["states"]))
+    assert context == pytest.approx(worked["context"], abs=0.003)
+    assert numbers(page.locator(".sum").inner_text())[-1] == rounded(worked["context"])
+    page.locator("input[type=range]").press("Home")
+    assert column("td.weight") == rounded(weights_of(0, word))
+    assert f"{worked['coordinate']}:" not in page.locator(".sum").inner_text()  # the states were others then
     page.locator("input[type=range]").press("End")
-    assert weights() == rounded(own["attention"][-1][word])
-    best = max(range(len(own["source"])), key=own["attention"][-1][word].__getitem__)
+    best = max(range(len(own["source"])), key=own["scores"][-1][word].__getitem__)
     assert f"on “{own['source'][best]}”" in said(page)
-    page.locator("[aria-label=Translation] button").nth(word).press("ArrowLeft")
-    assert weights() == rounded(own["attention"][-1][word - 1])
-    page.locator("[aria-label=Translation] button").nth(word + 1).hover()
+    words = page.locator("[aria-label='Word to predict'] button")
+    words.nth(word).press("ArrowLeft")
+    assert column("td.weight") == rounded(weights_of(-1, word - 1))
+    words.nth(word + 1).hover()
     assert f"predicting “{own['target'][word + 1]}”" in said(page)
     page.locator("[aria-label=Sentence] button").first.click()
-    assert page.locator(".sources li").count() == len(data["sentences"][0]["source"])
+    assert page.locator(".steps tbody tr").count() == len(data["sentences"][0]["source"])
+
+
+def test_scores_of_the_instrument_give_the_committed_weights():
+    result = Result.load(ROOT / "results" / "paper" / "one_step.json")
+    data, _ = sentences(result)
+    committed = pd.DataFrame(result.tables["map"]).sort_values(
+        ["pair", "step", "target_place", "source_place"]
+    )
+    weights = torch.cat([torch.tensor(own["scores"]).softmax(-1).flatten() for own in data["sentences"]])
+    expected = torch.tensor(committed["attention"].to_numpy(float), dtype=torch.float32)
+    torch.testing.assert_close(weights, expected, atol=0.003, rtol=0)
+
+
+def test_a_point_of_the_triangle_is_dragged(shown):
+    page, _ = shown("attention-triangle")
+    box = page.locator("svg.drag").bounding_box()
+
+    def at(x, y):
+        return box["x"] + x * box["width"] / 340, box["y"] + y * box["width"] / 340
+
+    def assert_is(example, shares):
+        chances = probabilities(EXAMPLES[example][1], torch.tensor(shares).div(100).numpy())
+        shown_chances = [float(text) for text in page.locator(".output b").all_inner_texts()]
+        assert shown_chances == rounded(chances.tolist(), step=0.001)
+        assert numbers(said(page))[:3] == rounded([share / 100 for share in shares])
+
+    page.mouse.move(*at(170, 34))
+    page.mouse.down()
+    assert_is("three", [100.0, 0.0, 0.0])
+    page.mouse.move(*at(170, 34 + 130 * 3**0.5))
+    assert_is("three", [0.0, 50.0, 50.0])
+    assert "No attention does better" in said(page)
+    page.mouse.move(*at(10, 34 + 130 * 3**0.5 + 20))  # outside of the triangle, beyond its second corner
+    page.mouse.up()
+    assert_is("three", [0.0, 100.0, 0.0])
+    page.mouse.move(*at(170, 100))
+    assert_is("three", [0.0, 100.0, 0.0])  # it was let go
+    page.wait_for_function("location.hash.includes('second=100')")
+    page.get_by_role("button", name="two labels").click()
+    assert_is("two", [0.0, 100.0, 0.0])
+
+
+def test_a_point_of_the_triangle_moves_by_arrow_keys(shown):
+    page, _ = shown("attention-triangle", "#attention-triangle?example=three&first=0&second=50")
+    triangle_ = page.locator("svg.drag")
+    for key, expected in (
+        ("ArrowUp", [0.05, 0.48, 0.47]),
+        ("ArrowDown", [0, 0.5, 0.5]),
+        ("ArrowRight", [0, 0.45, 0.55]),
+        ("ArrowLeft", [0, 0.5, 0.5]),
+    ):
+        triangle_.press(key)
+        assert numbers(said(page))[:3] == pytest.approx(expected, abs=0.011)
+
+
+def count_tables(own, rounds):
+    """Counts and translation tables of the sentence pairs of the page, round by round, without marks."""
+    pairs = Corpus.from_ids(
+        *([[UNK + word for word in pair[side]] for pair in own["pairs"]] for side in (0, 1))
+    )
+    tables = CountTables.of(pairs, UNK + len(own["source"]), UNK + len(own["target"]), rounds)
+    counts = [table[UNK:, UNK:] for table in tables.counts]
+    return counts, [translation(table) for table in counts], tables.log_likelihood
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_rounds_of_counting_are_expectation_maximisation(shown, corpus):
+    page, data = shown("count-and-divide", f"#count-and-divide?corpus={corpus}&round=0")
+    own = only(data["corpora"], name=corpus)
+    counts, translations, log_likelihood = count_tables(own, data["rounds"])
+    panels = [page.locator(".panel").nth(n) for n in range(3)]
+
+    def cells(panel):
+        return [numbers(text)[0] for text in panel.locator("text.number, text.over").all_text_contents()]
+
+    for done in (0, 1, data["rounds"]):
+        page.locator("input[type=range]").press("Home")
+        for _ in range(done):
+            page.locator("input[type=range]").press("ArrowRight")
+        aligned = alignment(translations[done], *own["pairs"][0])
+        assert cells(panels[0]) == rounded(counts[done].flatten().tolist())
+        assert cells(panels[1]) == rounded(translations[done].flatten().tolist())
+        assert cells(panels[2]) == rounded(aligned.flatten().tolist())
+        assert numbers(said(page))[-1 - len(aligned[-1])] == rounded(log_likelihood[done])
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_plain_loops_count_as_the_tables_do(corpus):
+    own = only(rounds_of_counting()[0]["corpora"], name=corpus)
+    _, translations, _ = count_tables(own, 3)
+    for (word, written), probability in expectation_maximisation(CORPORA[corpus][1], 3).items():
+        place = own["source"].index(word), own["target"].index(written)
+        assert probability == pytest.approx(translations[3][place])
+
+
+def test_commands_that_break_without_residuals_are_found(shown):
+    page, _ = shown("break-without-residual")
+    page.wait_for_selector(".writes .full")
+    done = page.locator(".goals .done")
+    assert done.count() == 0
+    assert page.locator(".writes mark").count() == 0
+    box = page.get_by_label("Type a command")
+    box.fill("jump and")
+    box.press("Enter")
+    assert "no command yet" in said(page)
+    box.fill("look")
+    box.press("Enter")
+    assert page.locator(".writes mark").count() > 0
+    assert done.count() == 2  # it breaks, and is a single word
+    box.fill("walk and")
+    page.get_by_role("button", name="walk", exact=True).click()
+    page.wait_for_function("location.hash.includes('joined=walk+and+walk')")
+    assert done.count() == 3
+    assert "All three found" in said(page)
+
+
+def test_a_goal_in_the_address_is_judged_anew(shown):
+    page, _ = shown("break-without-residual", "#break-without-residual?text=walk&breaks=walk&single=look")
+    page.wait_for_selector(".writes .full")
+    assert page.locator(".goals .done").all_inner_texts() == [
+        "✓ a command of a single word that breaks: look"
+    ]
+
+
+def test_nine_switches_introduces_its_network(shown):
+    page, data = shown(
+        "nine-switches", "#nine-switches?task=scan&network=AED&text=jump+left+after+walk+twice"
+    )
+    page.wait_for_selector(".writes .full")
+    about = page.locator(".about")
+    assert "write the actions of a command" in about.inner_text()
+    assert "not learned" not in about.inner_text()
+    assert "“walk” is written with most of the attention on “twice”" in page.locator(".late").inner_text()
+    _, _, attention, _ = networks.switched_attention()
+    assert int(attention[0].argmax()) == ["jump", "left", "after", "walk", "twice"].index("twice")
+    page.get_by_role("button", name="attention only").click()
+    assert "It has not learned this task" in about.inner_text()
+    accuracy = only(data["networks"], task="scan", architecture="AO")["accuracy"]
+    assert numbers(about.inner_text()) == rounded([100 * accuracy], step=0.1)
+    page.wait_for_function(
+        "document.querySelector('.late').textContent === ''"
+    )  # no recurrence carries a word on
+
+
+def test_the_front_page_says_of_its_networks_what_the_chapter_says():
+    front = (ROOT / "book" / "index.md").read_text("utf-8")
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', front, re.DOTALL)[1])
+    chapter = switches.nine_switches()[0]["networks"]
+    for own in data["networks"]:
+        same = only(chapter, task=own["task"], architecture=own["architecture"])
+        assert own | {"examples": None} == same | {"examples": None}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_address_of_a_view_is_copied_or_shown(shown, allowed):
+    page, _ = shown("attention-triangle", "#attention-triangle?example=three&first=20&second=30")
+    page.evaluate(
+        """allowed => Object.defineProperty(navigator, "clipboard", { value: { writeText: async text => {
+            if (!allowed) throw new Error("forbidden");
+            window.copied = text;
+        } } })""",
+        allowed,
+    )
+    page.get_by_role("button", name="Copy link to this view").click()
+    page.wait_for_function("document.querySelector('.copied').textContent !== ''")
+    text = page.locator(".copied").inner_text()
+    address = page.evaluate("window.copied") if allowed else text
+    assert address.endswith("#attention-triangle?example=three&first=20&second=30")
+    assert (text == "Copied.") is allowed
 
 
 def test_no_script_makes_markup_of_words():

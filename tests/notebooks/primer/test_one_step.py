@@ -62,7 +62,9 @@ def test_the_instrument_has_the_numbers_of_the_rows_and_words_are_never_markup()
     data, table = sentences(SimpleNamespace(tables={"map": rows[::-1]}, config={"pair": 0, "place": 1}))
     (found,) = data["sentences"]
     expected = {"steps": [0, 10], "source": ["a", HOSTILE, "<eos>"], "target": ["x", "y"]}
-    expected |= {"attention": [[[1, 0, 0], [0, 1, 0]], [[0, 1, 0], [0, 0, 1]]]}
+    none = -20.72  # the logarithm of a weight too small to be told from none
+    one, two, three = [0, none, none], [none, 0, none], [none, none, 0]
+    expected |= {"scores": [[one, two], [two, three]]}
     expected |= {"probability": [[0.25, 0.25], [0.5, 0.5]]}
     assert found == found | expected
     assert (data["sentence"], data["word"]) == (0, 1)

@@ -1,11 +1,11 @@
-// Networks in training: is attention drawn to the right word, or driven away from it?
+// Networks in training: does attention move toward the correct word, or away from it?
 "use strict";
-Instruments.start("drawn-or-driven-away", (stage, data) => {
+Instruments.start("toward-or-away", (stage, data) => {
   const { make, choice, slider, readout, plot, percent } = Instruments;
   const kinds = Object.keys(data.kinds);
-  const WAYS = { drawn: "drawn to the word", away: "driven away from it", none: data.neither ?? "neither" };
+  const WAYS = { drawn: "learn to look at the word", away: "learn to look away from it", none: data.neither ?? "neither" };
   const LOOKS = { drawn: "two", away: "one dashed", none: "six" };
-  const state = { kind: kinds[0], look: data.steps[kinds[0]].length - 1, network: -1 };
+  const state = { kind: kinds[0], look: 0, network: -1 };
   const steps = () => data.steps[state.kind] ?? data.steps[state.kind = kinds[0]];
   const own = () => data.networks.filter(network => network.kind === state.kind);
   const wayOf = network => network.way ?? "none";
@@ -15,7 +15,7 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
   const times = value => `${value < 0.1 ? value.toPrecision(1) : value.toFixed(value < 10 ? 1 : 0)} times`;
 
   const select = choice("Show", Object.entries(data.kinds), name => name === state.kind,
-    name => { state.kind = name; state.network = -1; state.look = steps().length - 1; });
+    name => { state.kind = name; state.network = -1; state.look = 0; });
   const scrub = slider("Training", () => steps().length, n => `${steps()[n]} updates`,
     () => state.look, n => { state.look = n; });
   const said = readout("");
@@ -28,16 +28,16 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
     if (!network) return;
     const name = nameOf(network), later = network.later ? ` and ${times(network.later[now])} on a later one` : "";
     said.say(`${name[0].toUpperCase()}${name.slice(1)} after ${steps()[now]} updates: `
-      + `${percent(network.accuracy[now])} of the words right, with ${times(network.right[now])} the weight of uniform `
-      + `attention on the right word${later}; ${percent(network.known[now])} of the words known.`);
+      + `word accuracy ${percent(network.accuracy[now])}, with ${times(network.right[now])} the weight of uniform `
+      + `attention on the correct word${later}; ${percent(network.known[now])} of the words known.`);
   };
   const axes = { xLabel: "updates", width: 210, height: 230 };
   const panels = {
-    accuracy: plot("Words right", { ...axes, yLabel: "share of words", yTicks: [0, 0.5, 1] }, tell, follow),
-    right: plot("Attention on the right word", {
+    accuracy: plot("Word accuracy", { ...axes, yLabel: "share of correct words", yTicks: [0, 0.5, 1] }, tell, follow),
+    right: plot("Attention on the correct word", {
       ...axes, yLabel: "times uniform attention", log: true, yTicks: [0.01, 0.1, 1, 10], band: [0.5, 2],
     }, tell, follow),
-    known: plot("Words known", { ...axes, yLabel: "largest β at the right word", yTicks: [0, 0.5, 1] }, tell, follow),
+    known: plot("Words known", { ...axes, yLabel: "largest β at the correct word", yTicks: [0, 0.5, 1] }, tell, follow),
   };
   const network = Instruments.menu("Follow", [], () => String(state.network), n => { state.network = Number(n); });
   const key = make("div", { class: "key" });
@@ -61,8 +61,8 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
       }));
       const counts = way => networks.filter(one => one.way === way).length;
       const notes = name !== "right" ? [] : [
-        ...(counts("drawn") ? [{ x: edge, y: 6, text: "drawn to the word", look: "two", anchor: "end" }] : []),
-        ...(counts("away") ? [{ x: edge, y: 0.012, text: "driven away from it", look: "one", anchor: "end" }] : []),
+        ...(counts("drawn") ? [{ x: edge, y: 6, text: "look at the word", look: "two", anchor: "end" }] : []),
+        ...(counts("away") ? [{ x: edge, y: 0.012, text: "look away from it", look: "one", anchor: "end" }] : []),
         { x: edge, y: 1.1, text: "uniform attention", look: "", anchor: "end" },
       ];
       panel.draw({
@@ -78,10 +78,17 @@ Instruments.start("drawn-or-driven-away", (stage, data) => {
       const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 },
         make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
       return make("span", { "data-way": way }, line, ` ${all.length} networks ${WAYS[way]}: `
-        + (all.length ? `${percent(mean)} of the words right` : "none"));
+        + (all.length ? `word accuracy ${percent(mean)}` : "none"));
     }));
     if (state.network >= 0) tell(state.network);
-    else said.say(`After ${at} updates. Point at a curve, or pick a network, to follow it through the three panels.`);
+    else said.say(`After ${at} updates. ${state.look ? "" : "Press Play, or drag the slider, and see which way attention goes. "}`
+      + "Point at a curve, or pick a network, to follow it through the three panels.");
   }
+
+  scrub.playOnceSeen();
+  addEventListener("beforeprint", () => { // a page of paper shows how training ends
+    state.look = steps().length - 1;
+    draw();
+  });
   return { state, draw };
 });
