@@ -100,6 +100,7 @@ readme: $(INSTALLED)
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m tools.lint_cells
 
 format: $(INSTALLED)
 	@$(BIN)/ruff check --quiet --fix-only .
@@ -112,7 +113,7 @@ types: $(INSTALLED)
 # `make faults SIZE=1` is a small round, as `make full` has it; `make mutants COUNT=20` tries fewer.
 faults: $(INSTALLED)
 	@OMP_NUM_THREADS=1 ATTNLIB_FAULTS=$(or $(SIZE),20) $(BIN)/python -m pytest -q -s --numprocesses 0 \
-	  tests/faults tests/notebooks/test_hostile_words.py
+	  tests/e2e/faults tests/notebooks/test_hostile_words.py
 
 mutants: $(INSTALLED)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),300)

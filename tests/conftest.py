@@ -1,4 +1,4 @@
-"""How often properties are tried, in which order files are read, and what no test waits for."""
+"""How often properties are tried, what is compared, which files come first, and what nobody waits for."""
 
 import os
 
@@ -13,6 +13,12 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("full"), max_examples=20)  # for make check
 settings.register_profile("few", settings.get_profile("full"), max_examples=3)  # where calls are what counts
 settings.load_profile("full")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Compare figures with their pictures in every run: without this option pytest-mpl only draws them."""
+    config.option.mpl = True
 
 
 RANKS = {"long": 0, "slow": 1}  # of a file, by the marks of its tests

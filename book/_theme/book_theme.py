@@ -26,7 +26,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.index_entries import split_index_msg
 
 from companion.book.leaving import install_cell
-from companion.book.project import find_root
+from companion.book.project import figure_of, find_root
 from companion.paths import path_of
 
 # Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
@@ -216,8 +216,9 @@ def link_the_repository(app: Sphinx, config: Config) -> None:
 
 def show_the_files(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show the figures that a page offers for download, rather than copies of them."""
-    offered = Path(app.srcdir, "_files", "figures", page).glob("*.svg")
-    files = {path.stem.lower(): f"_files/figures/{page}/{path.name}" for path in offered}
+    figure = figure_of(page)
+    offered = Path(app.srcdir, "_files", "figures", figure).glob("*.svg")
+    files = {path.stem.lower(): f"_files/figures/{figure}/{path.name}" for path in offered}
     for image in doctree.findall(nodes.image):
         name = (image.parent.get("names") or [""])[0]
         file = image["uri"] if image["uri"].startswith("_files/") else files.get(name, "")
@@ -257,7 +258,7 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
 
 def preview_of(app: Sphinx, page: str) -> str:
     """Return the picture that other sites show of a page: its own, that of the book, or the icon."""
-    for name in (f"previews/{page}.png", "previews/book.png"):
+    for name in (f"previews/{figure_of(page)}.png", "previews/book.png"):
         if Path(app.srcdir, "_files", name).is_file():
             return name
     return "favicon.svg"
@@ -266,7 +267,8 @@ def preview_of(app: Sphinx, page: str) -> str:
 def finish(app: Sphinx, error: Exception | None) -> None:
     """Offer notebooks that run by themselves, without outputs: their figures are files of the site."""
     for path in [] if error else Path(app.outdir, "_sources").rglob("*.ipynb"):
-        executed = find_root() / "build" / "notebooks" / path.relative_to(Path(app.outdir, "_sources"))
+        page = path.relative_to(Path(app.outdir, "_sources")).with_suffix("").as_posix()
+        executed = find_root() / "build" / "notebooks" / f"{figure_of(page)}.ipynb"
         if executed.is_file() and '"outputs": [\n' in path.read_text(encoding="utf-8"):
             notebook = nbformat.read(executed, as_version=4)
             for cell in notebook.cells:

@@ -16,6 +16,29 @@ if TYPE_CHECKING:
     from companion.results.request import Request
 
 
+AUDIT_ENDS = "_audit"
+
+
+def audit_of(figure: str) -> str:
+    """Return the page of the audit part that a chapter's own notebook draws.
+
+    Example:
+        >>> audit_of("primer/one_step")
+        'primer/one_step_audit'
+    """
+    return f"{figure}{AUDIT_ENDS}"
+
+
+def figure_of(page: str) -> str:
+    """Return the figure whose notebook makes a page: of a page that `audit_of` names, its chapter's.
+
+    Example:
+        >>> figure_of("primer/one_step_audit"), figure_of("primer/one_step")
+        ('primer/one_step', 'primer/one_step')
+    """
+    return page.removesuffix(AUDIT_ENDS)
+
+
 def find_root() -> Path:
     """The checkout: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
 

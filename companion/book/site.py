@@ -34,7 +34,7 @@ from attnlib.files import atomic_path
 from companion.book import previews, progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
-from companion.book.project import Project, discover, find_root
+from companion.book.project import Project, audit_of, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
 from companion.book.scorecard import scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
@@ -59,6 +59,8 @@ NOT_READ = (
     r"\{\w+\}`[^`]*`",
 )
 WORDS_A_MINUTE = 200
+# What a chapter has below this heading is a page of its own in the audit part, drawn by the same notebook.
+AUDIT = "## Audit\n"
 DRAWINGS = Path("book", "_drawings")
 
 
@@ -141,32 +143,83 @@ def figure_page(
     ``files`` are its `downloads_of`, ``end`` is its `closing`, ``notes`` are those that its badges open, and
     ``here`` says where in the book the page is.
     """
+    title = heading_of(prose, figure)
+    if not _was_run(figure, executed):
+        return _page_without_figures(figure, title, files, executed)
+    prose = prose.replace(title, f"{title}{here}{place_line(prose)}", 1)
+    cells, _ = _shown_cells(figure, prose, executed)
+    last = _filled(figure, files=files, title=title, version=version("attnlib"))
+    summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
+    tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
+    return _page_of([*cells, nbformat.v4.new_markdown_cell(tail, id="downloads")], figure, executed)
+
+
+def audit_page(
+    figure: str, prose: str, files: list[Path], executed: Path, *, notes: str = "", here: str = ""
+) -> str:
+    """Return the page of the audit part with what a chapter has below its heading `AUDIT`, as a notebook.
+
+    Args:
+        figure: of the chapter.
+        prose: the chapter's source, with all marks filled.
+        files: the `downloads_of` the chapter.
+        executed: the folder of executed notebooks.
+        notes: those that badges below the heading open.
+        here: the line that says where in the book the page is.
+    """
+    title = f"# Audit: {heading_of(prose, figure).lstrip('# ')}"
+    if not _was_run(figure, executed):
+        return _page_without_figures(figure, title, files, executed)
+    _, (first, *cells) = _shown_cells(figure, prose, executed)
+    below = first.source.removeprefix(AUDIT.strip())
+    first.source = f"{title}{here}\n\n{below.strip()}"
+    if notes:
+        cells.append(nbformat.v4.new_markdown_cell(notes.strip(), id="notes"))
+    return _page_of([first, *cells], figure, executed)
+
+
+def heading_of(prose: str, figure: str) -> str:
+    """Return the line with the title of a page; the figure's name where it has none."""
+    return next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
+
+
+def _was_run(figure: str, executed: Path) -> bool:
+    return (executed / f"{figure}.ipynb").is_file() and not _reason_of(figure, executed)
+
+
+def _reason_of(figure: str, executed: Path) -> str:
+    """Why a figure failed; empty where it did not."""
+    path = executed / f"{figure}.error.txt"
+    return path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+
+
+def _page_without_figures(figure: str, title: str, files: list[Path], executed: Path) -> str:
+    reason = _reason_of(figure, executed)
+    fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
+    sources = [path for path in files if path.suffix in (".md", ".py")]
+    text = _filled(figure, files=sources, missing=reason, title=title, fence=fence)
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")]))
+
+
+def _shown_cells(figure: str, prose: str, executed: Path) -> tuple[list[NotebookNode], list[NotebookNode]]:
+    """The cells of a figure's chapter, and those of its audit page, none where it has no such page."""
     import jupytext
 
-    notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
-    reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
-    title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
-    if reason or not notebook_path.is_file():
-        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
-        sources = [path for path in files if path.suffix in (".md", ".py")]
-        text = _filled(figure, files=sources, missing=reason.strip(), title=title, fence=fence)
-        return nbformat.writes(
-            nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
-        )
-
-    prose = prose.replace(title, f"{title}{here}{place_line(prose)}", 1)
-    notebook = nbformat.read(notebook_path, as_version=4)
+    notebook = nbformat.read(executed / f"{figure}.ipynb", as_version=4)
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
     if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
         for cell, original in zip(made, written, strict=True):
             cell.source = original.source
     cells = [part for n, cell in enumerate(notebook.cells, 1) for part in one_image_each(figure, n, cell)]
-    last = _filled(figure, files=files, title=title, version=version("attnlib"))
-    summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
-    tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
-    downloads = nbformat.v4.new_markdown_cell(tail, id="downloads")
-    notebook.cells = [*cells, downloads]
+    starts = (n for n, cell in enumerate(cells) if f"{cell.source}\n".startswith(AUDIT))
+    start = next(starts, len(cells))
+    return cells[:start], cells[start:]
+
+
+def _page_of(cells: list[NotebookNode], figure: str, executed: Path) -> str:
+    notebook = nbformat.read(executed / f"{figure}.ipynb", as_version=4)
+    notebook.cells = cells
     return nbformat.writes(notebook)
 
 
@@ -185,13 +238,29 @@ def words_to_read(prose: str) -> int:
     return len(re.findall(r"\w[\w'’-]*", prose))
 
 
+def parted(source: str) -> tuple[str, str]:
+    r"""Return what a chapter has on its own page, and what it has on its page in the audit part.
+
+    Example:
+        >>> parted("# A\n\nIt rises.\n\n+++\n\n## Audit\n\nAll numbers.\n")
+        ('# A\n\nIt rises.\n\n', '## Audit\n\nAll numbers.\n')
+        >>> parted("# A\n")
+        ('# A\n', '')
+    """
+    chapter, mark, audit = source.partition(f"+++\n\n{AUDIT}")
+    return chapter, mark.removeprefix("+++\n\n") + audit
+
+
 def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
     """Return for each figure the line that says where in the book it is, and how long it takes to read.
 
     Args:
         toc: the `table_of_contents`.
         root: of the checkout. A page of the audit part names in its front matter the chapter that it belongs
-            to, ``audits: primer/path_length``.
+            to, ``audits: primer/path_length``; what a chapter has below `AUDIT` belongs to it as well. A
+            chapter names there those that it takes as read, ``builds_on: [primer/one_step]``.
+
+    Raises BadInput: a chapter builds on a page that does not come before it.
     """
     sources = {
         entry["file"]: root / "notebooks" / f"{entry['file']}.md"
@@ -199,23 +268,40 @@ def here_lines(toc: Mapping[str, Any], root: Path) -> dict[str, str]:
         for entry in part["chapters"]
     }
     prose = {page: path.read_text(encoding="utf-8") for page, path in sources.items() if path.is_file()}
-    chapter_of = {page: yaml.safe_load(text.split("---\n")[1]).get("audits") for page, text in prose.items()}
-    lines = {}
+    heads = {page: yaml.safe_load(text.split("---\n")[1]) for page, text in prose.items()}
+    chapter_of = {page: head.get("audits") for page, head in heads.items()}
+    lines: dict[str, str] = {}
+    above: set[str] = set()
     for part in toc.get("parts", []):
         pages = [entry["file"] for entry in part["chapters"]]
         for number, page in enumerate(pages):
             if page not in prose:
                 continue
-            minutes = max(1, round(words_to_read(prose[page]) / WORDS_A_MINUTE))
-            length = f"{minutes} minute" if minutes == 1 else f"{minutes} minutes"
+            chapter, audit = parted(prose[page])
+            where = f"Part {part['caption']}, {number} of {len(pages) - 1}"
             if chapter_of[page]:
                 where = f"An audit of [](/{chapter_of[page]})"
-            else:
-                where = f"Part {part['caption']}, {number} of {len(pages) - 1}"
-            audits = [f"[](/{audit})" for audit, chapter in chapter_of.items() if chapter == page]
-            audited = f" · audited in {' and '.join(audits)}" if audits else ""
-            lines[page] = f"\n\n{{.place}}\n{where} · {length} to read{audited}"
+            audits = [f"[](/{other})" for other, audited in chapter_of.items() if audited == page]
+            lines[page] = _here(where, chapter)
+            builds_on = heads[page].get("builds_on", [])
+            if not above.issuperset(builds_on):
+                raise BadInput(f"{sources[page]} builds on {builds_on}; name chapters that come before it")
+            above.add(page)
+            if builds_on:
+                lines[page] += f" · builds on {' and '.join(f'[](/{before})' for before in builds_on)}"
+            if audits:
+                lines[page] += f" · audited in {' and '.join(audits)}"
+            if audit:
+                own_audit = audit_of(page)
+                lines[page] += f" · [all numbers and details](/{own_audit})"
+                lines[own_audit] = _here(f"An audit of [](/{page})", audit)
     return lines
+
+
+def _here(where: str, prose: str) -> str:
+    minutes = max(1, round(words_to_read(prose) / WORDS_A_MINUTE))
+    length = f"{minutes} minute" if minutes == 1 else f"{minutes} minutes"
+    return f"\n\n{{.place}}\n{where} · {length} to read"
 
 
 def fill_markers(text: str, executed: Path, page: str = "index") -> str:
@@ -321,7 +407,8 @@ def commands_markdown(_: str = "") -> str:
 def table_of_contents(root: Path) -> dict[str, Any]:
     """Jupyter Book's table of contents: ``book/_toc.yml``, the notebooks of a part at ``- notebooks: II``.
 
-    A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``).
+    A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``). Pages with what
+    chapters have below their heading `AUDIT` are at ``- audits: chapters``.
 
     Raises BadInput: the file is missing; a notebook has no place, or is in a part that the book lacks.
     """
@@ -330,15 +417,19 @@ def table_of_contents(root: Path) -> dict[str, Any]:
         raise BadInput(f"no table of contents at {toc}; run from the repository's root")
     content = yaml.safe_load(toc.read_text(encoding="utf-8"))
     placed: dict[str, list[tuple[int, str]]] = {}
+    audited = set()
     for path in (root / "notebooks").rglob("*.md"):
         try:
-            head = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+            text = path.read_text(encoding="utf-8")
+            head = yaml.safe_load(text.split("---\n")[1])
             part, order = str(head["part"]), int(head["order"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             way_out = "begin its front matter with 'part: II' and 'order: 40'"
             raise BadInput(f"{path} has no place in the book: {way_out}") from error
         page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
         placed.setdefault(part, []).append((order, page))
+        if parted(text)[1]:
+            audited.add(page)
     for part in content.get("parts", []):
         chapters, part["chapters"] = part["chapters"], []
         for chapter in chapters:
@@ -346,6 +437,17 @@ def table_of_contents(root: Path) -> dict[str, Any]:
             part["chapters"] += (
                 [{"file": page} for _, page in notebooks] if "notebooks" in chapter else [chapter]
             )
+    chapters = [entry for part in content.get("parts", []) for entry in part["chapters"]]
+    audits = [{"file": audit_of(entry["file"])} for entry in chapters if entry["file"] in audited]
+    parents = [entry for entry in chapters if entry.get("sections") == [{"audits": "chapters"}]]
+    if audits and not parents:
+        raise BadInput(
+            f"{toc} has no place for {audits[0]['file']!r}: add 'sections: [audits: chapters]' to a page"
+        )
+    for entry in parents:
+        entry["sections"] = audits
+        if not audits:
+            del entry["sections"]
     for part, ((_, page), *_) in placed.items():
         raise BadInput(f"notebooks/{page}.md is in part {part!r}, which book/_toc.yml does not have")
     return content
@@ -380,13 +482,20 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
 
     def filled_page(path: Path, page: str) -> tuple[str, str]:
         """Return the prose with every mark filled, and the notes that its badges open."""
+        return filled_text(path.read_text(encoding="utf-8"), path, page)
+
+    def filled_text(source: str, path: Path, page: str, *, above: int = 0) -> tuple[str, str]:
+        """Fill a part of a page, which has so many lines above it."""
         form = PageHtml(page)
-        text, mistakes = filled(path.read_text(encoding="utf-8"), results, page, form)
-        source = path.relative_to(root).as_posix()
-        wrong.extend(f"{source}:{line}: {message}" for line, message in mistakes)
+        text, mistakes = filled(source, results, page, form)
+        name = path.relative_to(root).as_posix()
+        wrong.extend(f"{name}:{above + line}: {message}" for line, message in mistakes)
         return text, form.notes_html()
 
+    audits = {audit_of(page) for page in parse_toc_data(toc)}
     for page in parse_toc_data(toc):
+        if page in audits:
+            continue  # it is made with its chapter
         if f"{page}.md" in wanted:
             prose, notes = filled_page(book / f"{page}.md", page)
             made[f"{page}.md"] = fill_markers(prose, executed, page) + notes
@@ -399,8 +508,17 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             notebook = executed / f"{page}.ipynb"
             if notebook.is_file():
                 leaving[page] = leaving_notebook(notebook)
-            prose, notes = filled_page(root / "notebooks" / f"{page}.md", page)
+            path = root / "notebooks" / f"{page}.md"
+            chapter, audit = parted(path.read_text(encoding="utf-8"))
+            prose, notes = filled_text(chapter, path, page)
             prose = fill_markers(prose, executed, page)
+            if audit:
+                below, below_notes = filled_text(audit, path, page, above=chapter.count("\n") + 2)
+                prose += f"+++\n\n{fill_markers(below, executed, page)}"
+                name_of_audit = audit_of(page)
+                made[f"{name_of_audit}.ipynb"] = audit_page(
+                    page, prose, files, executed, notes=below_notes, here=here[name_of_audit]
+                )
             picture = previews.first_picture(executed, page)
             if picture:
                 made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)

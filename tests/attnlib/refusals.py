@@ -16,13 +16,24 @@ def assert_refused(call, message, error=BadInput):
 
 
 def refused(*cases):
-    """A test of calls, each with the words that refuse it."""
+    """Return a test of calls, each with the words that refuse it, by which the case is called."""
+    named = [pytest.param(call, message, id=case_name(message)) for call, message in cases]
 
-    @pytest.mark.parametrize(("call", "message"), cases)
+    @pytest.mark.parametrize(("call", "message"), named)
     def test(call, message):
         assert_refused(call, message)
 
     return test
+
+
+def case_name(message: str) -> str:
+    """Return the beginning of a message as the name of a case.
+
+    >>> case_name("width is 0; … give a positive number")
+    'width_is_0_give_a_positive_number'
+    """
+    words = re.findall(r"\w+", message)
+    return "_".join(words)[:60]
 
 
 def flip(path, place=-1, bit=0):

@@ -20,9 +20,9 @@ from companion.results import registry
 from companion.results.request import Request
 from companion.results.run import run
 from tests.companion.book.book_builders import built
-from tests.faults.conftest import COUNTS
+from tests.e2e.faults.conftest import COUNTS
 from tests.notebooks.figure_builders import tiny
-from tests.notebooks.test_every_figure import ROOT, shown_by_cells
+from tests.notebooks.figure_pages import ROOT, shown_by_cells
 
 FORMS = (
     "<x-{}>", '"><x-{}>', "'><x-{}/onload=alert(1)>", "</td></table><x-{}>", "</script><x-{}>", "--><x-{}>",

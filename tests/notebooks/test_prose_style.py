@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from companion.book.site import words_to_read
 from tests.tables import beside
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,15 +106,3 @@ def test_a_mistake_is_named_with_its_line():
     claims = "claims:\n- id: at-hand\n  says: >-\n    What is said\n    is at hand.\n  place: Table 2\n"
     assert mistakes("a.yaml", claims) == ["a.yaml:3: 'at hand'"]
 
-
-CHAPTERS = [
-    path
-    for path in sorted((ROOT / "notebooks").glob("*/*.md"))
-    if "\naudits: " not in path.read_text(encoding="utf-8")
-]
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_is_short(path):
-    words = words_to_read(path.read_text(encoding="utf-8"))
-    assert words <= 1100, "move detail to a fold, or to a page of the audit part"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import nbformat
 import psutil
 
 from companion.book.project import Figure, Project
@@ -26,6 +27,12 @@ def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Fig
     text = "\n".join(f"```{{code-cell}} python3\n{cell}\n```\n" for cell in cells)
     path.write_text(header + text, encoding="utf-8")
     return Figure(f"attend/{name}", path)
+
+
+def texts(notebook: Path) -> str:
+    """Return all that the cells of an executed notebook print."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    return "".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
 
 
 def copied(folder: Path, *names: str | Path) -> Path:

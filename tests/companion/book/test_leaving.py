@@ -28,9 +28,8 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("sys.path", [])
-    monkeypatch.setenv(
-        "ATTNLIB_ROOT", ""
-    )  # first, so that what the cell sets is taken back whatever stood there
+    # Set first, so that what the cell sets is taken back whatever stood there.
+    monkeypatch.setenv("ATTNLIB_ROOT", "")
     monkeypatch.delenv("ATTNLIB_ROOT")
     calls = []
     monkeypatch.setattr(subprocess, "check_call", calls.append)

@@ -1,27 +1,20 @@
-"""The workflow of the book: what is redone, why, what a failure or a kill leaves, how one figure is run."""
+"""The workflow of the book: what is redone, why, what a failure leaves, how one figure is run."""
 
 import inspect
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import nbformat
 import pytest
-import yaml
 
-from attnlib.errors import BadInput
-from attnlib.files import locked
 from companion.book import plan, workflow
 from companion.book.closure import files_behind, imported_files
-from companion.book.execute import FigureFailed, execute, main, normalise
+from companion.book.execute import execute, main, normalise
 from companion.book.project import Project, discover, find, find_root
 from companion.data import registry as tasks
 from companion.results import registry
@@ -29,7 +22,7 @@ from companion.results.request import Request
 from companion.runs import registry as trainings
 from companion.runs.identity import run_record
 from tests.attnlib.refusals import assert_refused
-from tests.companion.book.book_builders import ROOT, at_work, copied, output_of, until, write
+from tests.companion.book.book_builders import ROOT, copied, output_of, texts, write
 from tests.companion.data.data_builders import put
 
 pytestmark = pytest.mark.slow
@@ -79,26 +72,6 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert "make attend/two: it was never made" in told(
         capfd, workflow.run(project, ["book"], 1, explain=True)
     )
-
-
-def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):
-    script = (
-        "from companion.book import workflow\nfrom companion.book.project import current_project\n"
-        "workflow.command = lambda *_, **__: ['sleep', '60']\n"
-        "workflow.run(current_project(), ['figures'], 1)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], cwd=project.root) as parent:
-        (engine,) = until(lambda: at_work(project.root, "60"))
-        parent.kill()
-    assert not is_free(project)
-    os.kill(engine, signal.SIGKILL)
-    until(lambda: is_free(project))
-
-
-def is_free(project: Project) -> bool:
-    with suppress(BadInput), locked(project.build):
-        return True
-    return False
 
 
 def cells_import(project, cell: str) -> set[str]:
@@ -169,27 +142,6 @@ def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, t
     assert_refused(find_root, "set ATTNLIB_ROOT")
 
 
-@pytest.mark.long
-def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):
-    """A dry run in a checkout without results or models; its tasks are synthetic and need no data."""
-    profile, name = "profiles/slurm/config.yaml", "robustness"
-    copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"]
-    said = output_of(command, tmp_path, ATTNLIB_ROOT=str(tmp_path), PYTHONPATH=str(ROOT))
-    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", said, re.MULTILINE)
-    jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in found]
-    trainings = [resources for rule, resources in jobs if rule == "answer"]
-    experiment = registry.load(name)
-    assert len(trainings) == len(set(experiment.models(experiment.PROFILES["paper"])))
-    settings = yaml.safe_load((ROOT / profile).read_text(encoding="utf-8"))
-    asked = {"cpus_per_task": 1, **settings["set-resources"]["answer"]}
-    for resources in trainings:
-        assert {name: int(resources[name]) for name in asked} == asked
-    (result,) = [resources for rule, resources in jobs if rule == "paper_result"]
-    assert int(result["runtime"]) < asked["runtime"]
-    assert "cores" not in settings  # it would be the number of jobs at once, all of one thread
-
-
 STAGE = """
 from pathlib import Path
 from companion.book.site import stage
@@ -220,70 +172,7 @@ def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
     assert (tmp_path / "src" / "beyond" / "coin.ipynb").is_file()
 
 
-# -- whoever is stopped or killed, no process stays, nothing is locked, and the same command goes on ---------
-
-COMMANDS = {
-    "attnlib": [sys.executable, "-m", "attnlib.cli", "run", "attend/one", "-j", "1"],
-    "snakemake": [sys.executable, "-m", "snakemake", "--cores", "1", "figures"],
-}
-
-
-@pytest.fixture
-def checkout(project):
-    """A checkout of one figure, whose cell takes a minute the first time."""
-    copied(project.root, "profiles/default")
-    (project.notebooks / "attend" / "two.md").unlink()
-    begun = f"path = pathlib.Path({str(project.root / 'begun')!r})"
-    wait = "if not path.exists():\n    path.write_text(str(os.getpgid(0)))\n    time.sleep(60)"
-    write(project, "one", f"import os, pathlib, time\n{begun}\n{wait}")
-    return project
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("command", "to", "number", "code"),
-    [
-        ("attnlib", "group", signal.SIGINT, 130),
-        ("attnlib", "first", signal.SIGTERM, 143),
-        ("attnlib", "first", signal.SIGKILL, -9),
-        ("snakemake", "group", signal.SIGKILL, -9),
-        ("snakemake", "group", signal.SIGINT, 1),
-    ],
-)
-def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
-    """In a process group of its own, as a terminal has it, and once its figure is at work."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    # Where the tests run in the background, SIGINT is ignored by all they start.
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    options = {"cwd": checkout.root, "process_group": 0, "preexec_fn": heard}
-    process = subprocess.Popen(COMMANDS[command], **options, **pipes)
-    until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
-    (os.killpg if to == "group" else os.kill)(process.pid, number)
-    said = process.communicate(timeout=120)[0]
-    until(lambda: not at_work(checkout.root))
-    assert process.returncode == code, said
-    if command == "attnlib" and number != signal.SIGKILL:
-        assert "Traceback" not in said
-        assert "Exception in thread" not in said
-        assert said.count("the same command goes on from there") >= 1
-    output_of(COMMANDS[command], checkout.root)
-    assert (checkout.executed("quick") / "attend" / "one.ipynb").is_file()
-
-
-def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
-    with locked(checkout.build):
-        for command, code in (("attnlib", 2), ("snakemake", 1)):
-            said = output_of(COMMANDS[command], checkout.root, code=code)
-            assert f"is being written by process {os.getpid()}, since" in said
-            assert "Traceback" not in said
-
-
 # -- executing a figure: the same bytes every time, errors that name the cell --------------------------------
-
-
-def texts(path: Path) -> str:
-    cells = nbformat.read(path, as_version=4).cells
-    return "".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
 
 
 def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
@@ -347,14 +236,6 @@ def test_a_failing_cell_is_named_and_what_came_before_is_kept_until_it_is_mended
     write(project, "broken", "print(1)")
     assert main(["attend/broken"]) == 0
     assert sorted(path.name for path in output.parent.iterdir()) == ["broken.files", "broken.ipynb"]
-
-
-def test_a_killed_kernel_is_a_failed_figure(project):
-    figure = write(project, "killed", "print(1)", "import os\nos.kill(os.getpid(), 9)")
-    output = project.notebook_of(Request(figure.id))
-    with pytest.raises(FigureFailed, match="attend/killed: the kernel died"):
-        execute(project, Request(figure.id))
-    assert texts(output.with_suffix(".partial.ipynb")) == "1\n"
 
 
 def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, capsys):

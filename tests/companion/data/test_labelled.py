@@ -11,11 +11,20 @@ import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 from companion.data import labelled_sets
-from companion.data.labelled import N_MARKS, RawTexts, WordRules, prepare, without_html
+from companion.data.labelled import (
+    N_MARKS,
+    LabelledTexts,
+    RawTexts,
+    WordRules,
+    collate_labelled,
+    prepare,
+    without_html,
+)
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, own_sentences, read_own
 from companion.data.text import Dropped
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, put
+from tests.notebooks.worked import assert_answer
 from tests.tables import beside
 
 TOLD = beside(__file__, "labelled")
@@ -254,3 +263,39 @@ def test_a_table_of_words_that_occur_once_is_refused(tmp_path):
     (tmp_path / "my.tsv").write_text(tsv(rows) + "\n", encoding="utf-8")
     with pytest.raises(BadInput, match="75% of the words to train on are unknown"):
         load_labelled(str(tmp_path / "my.tsv"))
+
+
+THREE = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (THREE, [1, 0]),
+            {
+                "tokens": [[1, 9, 2, 0], [1, 7, 8, 2]],
+                "mask": [[True, True, True, False], [True, True, True, True]],
+                "labels": [0, 1],
+                "indices": [1, 0],
+            },
+            id="shorter_texts_are_padded",
+        )
+    ],
+)
+def test_collate_labelled_by_hand(given, expected):
+    assert_answer(collate_labelled(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (THREE, [2, 1]),
+            {"ids": [4, 5, 6, 9], "offsets": [0, 3, 4], "labels": [0, 0]},
+            id="texts_in_the_order_asked_for",
+        )
+    ],
+)
+def test_subset_by_hand(given, expected):
+    assert_answer(LabelledTexts.subset(*given), expected)

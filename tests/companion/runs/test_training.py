@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -15,6 +16,7 @@ from companion.runs.evaluate import evaluate
 from companion.runs.spec import ModelSpec
 from companion.runs.store import load_task
 from companion.runs.suite import _training
+from tests.attnlib.refusals import assert_refused
 from tests.companion.book.book_builders import ROOT
 from tests.tables import beside
 
@@ -117,3 +119,10 @@ def test_the_notes_give_the_updates_and_seeds_of_the_plan():
             if cell != "not run" and not cut:
                 own = _training(scale, task_name)
                 assert cell.startswith(f"{own['steps']:,} ({own['seeds']})"), (name, scale)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [pytest.param(("one_to_one", "AED", 0), "steps is 0", id="steps_is_0")]
+)
+def test_model_spec_refuses(given, message):
+    assert_refused(partial(ModelSpec, *given), message)

@@ -201,6 +201,96 @@ def test_an_audit_page_and_its_chapter_lead_to_each_other(root):
     assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
 
 
+def test_a_chapter_names_the_chapters_that_it_builds_on(root):
+    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
+    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 10"))
+    lines = here_lines(table_of_contents(root), root)
+    assert lines["attend/rise"].endswith("1 minute to read · builds on [](/attend/fall)")
+    assert "builds on" not in lines["attend/fall"]
+
+
+def test_a_chapter_that_builds_on_a_later_one_is_refused(root):
+    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
+    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 30"))
+    with pytest.raises(BadInput, match=r"rise\.md builds on .*come before it"):
+        here_lines(table_of_contents(root), root)
+
+
+def with_an_audit(root: Path) -> None:
+    """Give the figure's chapter a part that is on a page in the audit part, and that page a place."""
+    below = (
+        "+++\n\n## Audit\n\nIt fell by {num}`source_reversal:gain`.\n\n```{code-cell} python3\ndraw()\n```\n"
+    )
+    above = "It rises.\n\n```{code-cell} python3\ndraw()\n```\n\n"
+    (root / "notebooks" / "attend" / "rise.md").write_text(f"{RISE}{above}{below}")
+    cells = [
+        nbformat.v4.new_markdown_cell("# How it rises\n\nIt rises."),
+        code(tags=["injected-parameters"]),
+        code(image(**SAID)),
+        nbformat.v4.new_markdown_cell("## Audit\n\nIt fell by 1."),
+        code(image(**FALLS), tags=["hide-cell"]),
+    ]
+    write_notebook(root / "executed" / "attend" / "rise.ipynb", *cells)
+    (root / "book" / "audit.md").write_text("# The audit\n")
+    with (root / "book" / "_toc.yml").open("a") as toc:
+        toc.write("- caption: Two\n  chapters:\n  - file: audit\n    sections:\n    - audits: chapters\n")
+
+
+def test_what_a_chapter_has_below_its_heading_audit_is_a_page_in_the_audit_part(root):
+    with_an_audit(root)
+    save(root, {"gain": 2}, "paper", "source_reversal")
+    run(root)
+    chapter, audit = (
+        json.loads(page(root, f"attend/{name}.ipynb"))["cells"] for name in ("rise", "rise_audit")
+    )
+    text, *_ = ("".join(cell["source"]) for cell in audit)
+    assert text.startswith("# Audit: How it rises\n\n{.place}\nAn audit of [](/attend/rise) · 1 minute")
+    assert ">2</span>" in text
+    shown = [
+        [cell["metadata"]["mystnb"]["figure"]["name"] for cell in cells if "mystnb" in cell["metadata"]]
+        for cells in (chapter, audit)
+    ]
+    assert shown == [["rise"], ["fall"]]
+    assert "Audit" not in "".join(line for cell in chapter for line in cell["source"])
+    assert "[all numbers and details](/attend/rise_audit)" in "".join(chapter[0]["source"])
+    assert list(parse_toc_data(table_of_contents(root))) == [
+        "index",
+        "attend/rise",
+        "audit",
+        "attend/rise_audit",
+    ]
+
+
+def test_what_is_wrong_below_the_heading_audit_is_named_with_its_line(root):
+    with_an_audit(root)
+    save(root, {"loss": 2}, "paper", "source_reversal")
+    lines = (root / "notebooks" / "attend" / "rise.md").read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "It fell" in text)
+    with pytest.raises(BadInput, match=rf"rise.md:{line}: .*no key 'gain'"):
+        run(root)
+
+
+def test_the_audit_of_a_chapter_that_failed_says_so(root):
+    with_an_audit(root)
+    save(root, {"gain": 2}, "paper", "source_reversal")
+    (root / "executed" / "attend" / "rise.error.txt").write_text("Cell 4 stopped.")
+    run(root)
+    (cell,) = json.loads(page(root, "attend/rise_audit.ipynb"))["cells"]
+    text = "".join(cell["source"])
+    assert text.startswith("# Audit: How it rises\n")
+    assert "Cell 4 stopped." in text
+
+
+def test_an_audit_without_a_place_in_the_book_is_refused(root):
+    with_an_audit(root)
+    toc = root / "book" / "_toc.yml"
+    toc.write_text(toc.read_text().replace("    sections:\n    - audits: chapters\n", ""))
+    with pytest.raises(BadInput, match="no place for 'attend/rise_audit'"):
+        run(root)
+
+
 def test_a_chapter_shows_the_figure_of_another_page(root):
     (root / "notebooks" / "attend" / "fall.md").write_text(RISE + "<!-- book:figure attend/rise -->\n")
     drawing = nbformat.v4.new_markdown_cell("# How it rises\n\n<!-- book:figure attend/rise -->")
@@ -282,7 +372,8 @@ def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sou
     assert config.html_baseurl == "https://someone.github.io/book/"
     assert config.html_theme_options["repository_url"] == "https://github.com/someone/book"
     template = jinja2.Template(config.html_context["edit_page_url_template"])
-    sources = {"attend/temporal_share.ipynb": "notebooks/attend/temporal_share.md"}
+    chapter = "notebooks/attend/temporal_share.md"
+    sources = {f"attend/temporal_share{end}.ipynb": chapter for end in ("", "_audit")}
     sources |= {"how_to.md": "book/how_to.md", "scorecard.md": "claims/README.md"}
     for page, source in sources.items():
         shown = template.render(file_name=page)

@@ -8,8 +8,10 @@ from attnlib.models.corpus import collate
 from companion.data import registry
 from companion.runs.spec import ModelSpec
 from notebooks.attend.order_words import experiment
+from notebooks.attend.order_words.experiment import change_shares, flip_share
 from notebooks.shared.measure import fit_components
 from notebooks.shared.tasks.synthetic import interpret, translate
+from tests.notebooks.worked import assert_answer
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 SETTINGS = {"steps": 3, "width": 8, "batch_size": 16, "learning_rate": 0.01, "task_options": SMALL}
@@ -127,3 +129,47 @@ def test_without_recurrence_only_the_swapped_column_changes(store):
         unused = ("decoder_input", "decoder_residual", "encoder_context")
         assert not any(swap["routes"]["same"][route] for route in unused)
         assert swap["predictions"]["all"]["decoder"]["gain"] == pytest.approx(0, abs=1e-6)
+
+
+ROW = torch.tensor([[True]])
+TWO = torch.tensor([[True, True]])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Centred, both pieces are (1, −1); and pieces that do not change have no share.
+        pytest.param(
+            (torch.tensor([[[[1.0, -1.0]]], [[[3.0, 1.0]]]]), ROW, TWO),
+            [[0.5, 0.5], 8],
+            id="alike_pieces_halve_the_change",
+        ),
+        pytest.param(
+            (torch.tensor([[[[0.0, 0.0]]], [[[0.0, 0.0]]]]), ROW, TWO),
+            [[None, None], 0],
+            id="pieces_that_do_not_change",
+        ),
+    ],
+)
+def test_change_shares_by_hand(given, expected):
+    assert_answer(change_shares(*given), expected)
+
+
+FIRST = torch.tensor([[[0.9, 0.1]]])
+SECOND = torch.tensor([[[0.2, 0.8]]])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Nought at one end and one at the other.
+        pytest.param((FIRST, FIRST, SECOND, ROW), {"share": 0, "argmax": 0}, id="as_the_first"),
+        pytest.param((torch.tensor([[[0.55, 0.45]]]), FIRST, SECOND, ROW), {"share": 0.5}, id="halfway"),
+        pytest.param((SECOND, FIRST, SECOND, ROW), {"share": 1}, id="as_the_second"),
+        pytest.param(
+            (SECOND, FIRST, FIRST, ROW), {"share": None, "argmax": None}, id="two_that_are_the_same"
+        ),
+    ],
+)
+def test_flip_share_by_hand(given, expected):
+    assert_answer(flip_share(*given), expected)

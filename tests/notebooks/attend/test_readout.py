@@ -12,8 +12,10 @@ from companion.data.registry import load
 from companion.data.task import Task
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.readout import experiment
+from notebooks.attend.readout.experiment import followers, judged
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
+from tests.notebooks.worked import assert_answer
 
 
 @pytest.fixture(scope="module", params=["AED", "AO"])
@@ -87,3 +89,51 @@ def test_translations_come_from_links_grammar_or_co_occurrence():
     english = Vocabulary.of([*scan.source_vocabulary.words[4:], "dog"])  # text with all of SCAN's words
     text = Task("text", english, Vocabulary.of("abc"), corpus, corpus)
     assert experiment.translations(text)[1] == "dice"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Of the start mark, of two words; and the end mark follows.
+        pytest.param(
+            (Corpus.from_ids([[4], [4]], [[4, 5], [4, 5]]),), {1: 4, 4: 5, 5: 2}, id="start_mark_and_words"
+        )
+    ],
+)
+def test_followers_by_hand(given, expected):
+    assert_answer(followers(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Id 0 is never said, so it does not compete.
+        pytest.param(
+            (
+                torch.tensor(
+                    [
+                        [0.0, 0, 0, 0, 0, 0],
+                        [0.0, 0, 0, 0, 0, 0],
+                        [0.0, 0, 0, 0, 0, 0],
+                        [0.0, 0, 0, 0, 0, 0],
+                        [0.0, 0, 0, 0, 0, 1],
+                        [9.0, 0, 0, 0, 1, 0],
+                    ]
+                ),
+                {4: 5, 5: 2, 3: 4},
+                torch.tensor([0, 0, 0, 0, 3, 1]),
+                torch.tensor([2, 4, 5]),
+                ["......", "abcdef"],
+            ),
+            {
+                "words": 2,
+                "accuracy": 0.5,
+                "frequency_weighted": 0.75,
+                "listed": [{"top.0": "f"}, {"top.0": "e"}],
+            },
+            id="a_word_never_said_does_not_compete",
+        )
+    ],
+)
+def test_judged_by_hand(given, expected):
+    assert_answer(judged(*given), expected)

@@ -4,7 +4,8 @@ import pytest
 
 from companion.results.frames import Table
 from notebooks.attend.robustness import experiment
-from notebooks.attend.robustness.experiment import GROUP, OUTCOMES, PLAN, SUITE, WAY
+from notebooks.attend.robustness.experiment import GROUP, OUTCOMES, PLAN, SUITE, WAY, headline
+from tests.notebooks.worked import assert_answer
 
 COLUMNS = GROUP | {"seed": SUITE["seed"]} | OUTCOMES
 
@@ -107,3 +108,62 @@ def test_one_level_moves_nothing():
     assert not experiment.governs(
         table(networks("one_to_one", [0.5], **NARROW, residual_residual=0.1))
     ).records()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (
+                [
+                    {
+                        "half": "h",
+                        "factor": "width",
+                        "level": "8",
+                        "value": 0.5,
+                        "holds": True,
+                        "clearly": True,
+                    },
+                    {
+                        "half": "h",
+                        "factor": "width",
+                        "level": "16",
+                        "value": -0.1,
+                        "holds": False,
+                        "clearly": False,
+                    },
+                    {
+                        "half": "h",
+                        "factor": "width",
+                        "level": "32",
+                        "value": 0.1,
+                        "holds": True,
+                        "clearly": False,
+                    },
+                    {
+                        "half": "h",
+                        "factor": "width",
+                        "level": "64",
+                        "value": None,
+                        "holds": None,
+                        "clearly": None,
+                    },
+                ],
+            ),
+            {
+                "h": {
+                    "settings": 3,
+                    "holds": 2 / 3,
+                    "clearly": 1 / 3,
+                    "smallest": -0.1,
+                    "fails": ["width 16"],
+                    "unclear": ["width 32"],
+                }
+            },
+            id="one_level_fails_and_one_is_unclear",
+        ),
+        pytest.param(([],), {}, id="no_settings"),
+    ],
+)
+def test_headline_by_hand(given, expected):
+    assert_answer(headline(*given), expected)

@@ -1,13 +1,20 @@
 """States without words, clocks set apart and longer sentences: what must hold whatever a network learned."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from attnlib.models.corpus import collate
 from notebooks.attend.temporal_formation import experiment
+from notebooks.attend.temporal_formation.experiment import _between, compared, expectation, plane
 from notebooks.shared.measure import fit_components
+from notebooks.shared.unrolled import UnrolledComponents
+from tests.attnlib.models.model_builders import batch_of
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny
+from tests.notebooks.worked import assert_answer
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +76,105 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
 )
 def test_a_clock_is_ahead_if_it_alone_is_moved(shift, ahead):
     assert shift.ahead == ahead
+
+
+COURSE = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+COUNTS = torch.tensor([1, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # An offset, 5² + 5² at both positions over a variance of 1; twice the course; and none.
+        pytest.param(
+            (torch.tensor([[5.0, 5.0], [7.0, 5.0]]), COURSE, COUNTS),
+            {"r2": -49, "r2_centred": 1, "cosine": 1},
+            id="an_offset",
+        ),
+        pytest.param(
+            (torch.tensor([[0.0, 0.0], [4.0, 0.0]]), COURSE, COUNTS),
+            {"r2_centred": 0, "cosine": 1},
+            id="twice_the_course",
+        ),
+        pytest.param(
+            (COURSE, torch.tensor([[0.0, 0.0], [0.0, 0.0]]), COUNTS), {"cosine": None}, id="no_course"
+        ),
+    ],
+)
+def test_compared_by_hand(given, expected):
+    assert_answer(compared(*given), expected)
+
+
+REVERSED = torch.tensor(
+    [
+        [
+            [0.0, 0, 0, 0, 0, 1, 0],
+            [0.0, 0, 0, 0, 1, 0, 0],
+            [0.0, 0, 0, 1, 0, 0, 0],
+            [0.0, 0, 1, 0, 0, 0, 0],
+            [0.0, 1, 0, 0, 0, 0, 0],
+            [1.0, 0, 0, 0, 0, 0, 0],
+            [0.0, 0, 0, 0, 0, 0, 1],
+        ]
+    ]
+)
+SENTENCE = batch_of(pairs=[[[4, 5, 6, 7, 8, 9], [9, 8, 7, 6, 5, 4]]])
+TWO_BACK = {0: {0: {0: -2, 1: -2, 2: -2, 3: -2}}, 1: [[True, True, True, True, False, False, False]]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Of a reversed sentence of six words, with either side two places ahead: two places back there is a
+        # word, and two steps on a word is said.
+        pytest.param((REVERSED, SENTENCE, 2, "encoder"), TWO_BACK, id="encoder_two_ahead"),
+        pytest.param((REVERSED, SENTENCE, 2, "decoder"), TWO_BACK, id="decoder_two_ahead"),
+    ],
+)
+def test_expectation_by_hand(given, expected):
+    assert_answer(expectation(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Of a course along (3, 4, 0), whose sign it keeps: directions, of which the first is this, and the
+        # centre.
+        pytest.param(
+            (
+                torch.tensor([[0.0, 0, 0], [3.0, 4, 0], [6.0, 8, 0], [9.0, 12, 0], [12.0, 16, 0]]),
+                torch.tensor([1.0, 1, 1, 1, 1]),
+            ),
+            {0: {0: {0: 0.6}, 1: {0: 0.8}}, 1: [6, 8, 0]},
+            id="a_course_along_one_direction",
+        )
+    ],
+)
+def test_plane_by_hand(given, expected):
+    assert_answer(plane(*given), expected)
+
+
+PLACES = torch.tensor([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param((torch.tensor([[0.0], [2.0], [4.0], [6.0]]), PLACES), 4 / 5, id="two_places_apart"),
+        pytest.param((torch.tensor([[0.0], [0.0], [0.0], [0.0]]), PLACES), None, id="no_variance"),
+    ],
+)
+def test_between_by_hand(given, expected):
+    assert_answer(_between(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (3000, 20, 8), "at most 4,096: take shorter sentences", id="at_most_4_096_take_shorter_sentences"
+        )
+    ],
+)
+def test_unrolled_components_refuses(given, message):
+    assert_refused(partial(UnrolledComponents, *given), message)

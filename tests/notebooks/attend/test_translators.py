@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import UNK
@@ -13,6 +14,9 @@ from companion.results.frames import Table
 from companion.runs.suite import spec_of
 from notebooks.attend.translators import experiment
 from notebooks.shared import translators
+from notebooks.shared.translators import with_target
+from tests.attnlib.models.model_builders import batch_of
+from tests.notebooks.worked import assert_answer
 
 
 def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, monkeypatch):
@@ -96,3 +100,21 @@ def test_every_translator_is_held_to_what_makes_a_translator_count():
     for each in presuppositions("aitken2021")["learned"]:
         names = each.except_for or each.only_for
         assert {*translators.TRANSLATIONS} <= {*names}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Shifted by one, behind the start mark, and no end mark is read.
+        pytest.param(
+            (batch_of(pairs=[[[4], [4]], [[5], [5]]]), torch.tensor([[4, 2, 0], [5, 6, 7]])),
+            {
+                "target_input": [[1, 4, 0], [1, 5, 6]],
+                "target_mask": [[True, True, False], [True, True, True]],
+            },
+            id="shifted_behind_the_start_mark",
+        )
+    ],
+)
+def test_with_target_by_hand(given, expected):
+    assert_answer(with_target(*given), expected)

@@ -1,16 +1,21 @@
 """Networks without attention: a network whose memory is known by hand, and the experiment on tiny models."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlib.models.corpus import Corpus
 from attnlib.models.vocabulary import MARKS
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import experiment
+from notebooks.attend.without_attention.experiment import one_length
 from notebooks.shared.tasks.synthetic import one_to_one
 from notebooks.shared.unrolled import UnrolledComponents
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given
 
 LENGTH, WORDS = 3, 4
@@ -170,3 +175,11 @@ def test_halves_merge_to_the_whole(sample, data):
 
 def test_states_that_do_not_vary_have_no_shares():
     assert np.isnan(fitted(np.zeros((5, 2)), np.zeros((5, 4)), 3).variance_explained().total)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [pytest.param((Corpus.from_ids([[4], [4, 5]], [[4], [4, 5]]),), "2 lengths", id="2_lengths")],
+)
+def test_one_length_refuses(given, message):
+    assert_refused(partial(one_length, *given), message)

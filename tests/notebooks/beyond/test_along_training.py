@@ -9,9 +9,16 @@ import torch
 
 from attnlib.models.corpus import collate
 from companion.runs.procedure import RunSpec
+from notebooks.beyond.along_training.experiment import last_values, takeover_step
 from notebooks.beyond.along_training.trainings import along_training
-from notebooks.beyond.along_training.trainings.along_training import load_task, network_at, new_network
+from notebooks.beyond.along_training.trainings.along_training import (
+    load_task,
+    network_at,
+    new_network,
+    spaced_checkpoints,
+)
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder, generator
+from tests.notebooks.worked import assert_answer
 
 FIGURE = "along_training"
 
@@ -133,3 +140,76 @@ def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_
     features = torch.cat([other.decoder_states, other.context], -1)
     torch.testing.assert_close(other.logits, learned.readout(features))
     assert not torch.allclose(other.attention, one.attention)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # By a ratio, and the last.
+        pytest.param((40, 5, 1), [0, 5, 10, 20, 40], id="last_is_a_power"),
+        pytest.param((41, 5, 1), [0, 5, 10, 20, 40, 41], id="last_is_no_power"),
+        pytest.param((3, 5, 1), [0, 3], id="fewer_updates_than_the_first"),
+        pytest.param((8, 1, 3), [0, 1, 2, 3, 4, 5, 6, 8], id="ratio_below_one_step"),
+    ],
+)
+def test_spaced_checkpoints_by_hand(given, expected):
+    assert_answer(spaced_checkpoints(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # A late rise begins at the first snapshot past half of the updates.
+        pytest.param(
+            (
+                {"steps": [0, 2, 4, 5, 8], "token_accuracy": [0, 0.125, 0.25, 0.5, 1], "chance": 0.1},
+                ["token_accuracy"],
+            ),
+            {"token_accuracy": 1, "chance": 0.1, "late_rise": 0.75},
+            id="a_rise_past_half_of_the_updates",
+        )
+    ],
+)
+def test_last_values_by_hand(given, expected):
+    assert_answer(last_values(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # The middle of 0.2 and 1 is 0.6, a fifth of the way from 0.5 to 1, where log2 goes from 2 to 4:
+        # 2^(2 + 2/5) − 1.
+        pytest.param(
+            {"steps": [0, 3, 15], "values": [0.2, 0.5, 1], "least": 0.05},
+            4.27803164,
+            id="between_two_snapshots",
+        ),
+        # The first crossing counts, and a snapshot on the middle is one.
+        pytest.param(
+            {"steps": [0, 1, 3, 7, 15], "values": [0, 0, 0.5, 0.1, 1], "least": 0.05},
+            3,
+            id="first_of_two_crossings",
+        ),
+        # It may overshoot and come back: 2^1.2 − 1.
+        pytest.param(
+            {"steps": [0, 1, 3, 7], "values": [0, 0, 1, 0.4], "least": 0.05}, 1.29739671, id="overshoots"
+        ),
+        # What is past the middle at the first look after the start got there when nobody saw it.
+        pytest.param(
+            {"steps": [0, 1, 3], "values": [0, 1, 0.4], "least": 0.05}, None, id="past_at_the_first_look"
+        ),
+        pytest.param(
+            {"steps": [0, 1, 3], "values": [0, 0.9, 0.04], "least": 0.05},
+            None,
+            id="past_at_the_first_look_then_gone",
+        ),
+        pytest.param(
+            {"steps": [0, 1, 3], "values": [0.5, 0.7, 0.1], "least": 0.05}, None, id="begins_past_the_middle"
+        ),
+        pytest.param(
+            {"steps": [0, 1, 3], "values": [0, 0.3, math.nan], "least": 0.05}, None, id="ends_undefined"
+        ),
+    ],
+)
+def test_takeover_step_by_hand(given, expected):
+    assert_answer(takeover_step(**given), expected)

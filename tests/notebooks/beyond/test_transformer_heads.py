@@ -16,11 +16,13 @@ from companion.results.frames import Table
 from companion.results.result import Result
 from companion.results.run import computed
 from notebooks.beyond.transformer_heads import experiment
+from notebooks.beyond.transformer_heads.experiment import steps_by_reading
 from notebooks.beyond.your_own_model import experiment as your_own_model
 from notebooks.beyond.your_own_model.report import framed_report
 from notebooks.shared.intervals import spearman
 from tests.attnlib.models.model_builders import SMALL, batch_of, transformer
 from tests.notebooks.figure_builders import tiny
+from tests.notebooks.worked import assert_answer
 
 KINDS = ("cross", "encoder_self", "decoder_self")
 
@@ -257,3 +259,21 @@ def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
     page = html.unescape(frame.partition('srcdoc="')[2])
     assert page.count("<h2") >= 5
     assert not re.search(r"<script|<[^<>]*\s(on\w+|src)=", page)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
+        pytest.param(
+            (batch_of(pairs=[[[4, 5, 4, 6], [4, 5, 4, 6]], [[7, 8], [7, 8]]]),),
+            [
+                [[False, False, True, False, False], [False, True, False, False, False]],
+                [[False, True, False, True, False], [False, False, False, False, False]],
+            ],
+            id="a_word_with_a_double_and_none",
+        )
+    ],
+)
+def test_steps_by_reading_by_hand(given, expected):
+    assert_answer(steps_by_reading(*given), expected)

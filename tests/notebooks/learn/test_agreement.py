@@ -1,6 +1,7 @@
 """Agreement: what is measured of recordings, numbers of the tables and their intervals, worked by hand."""
 
 import math
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -15,13 +16,14 @@ from companion.results.frames import Table
 from companion.runs.columns import INTERVAL
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
-from notebooks.learn.agreement.experiment import Config, contextualise, over_pairs, rows
+from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, rows
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.trainings.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import Given, computed, recording_of
+from tests.notebooks.worked import assert_answer
 from tests.tables import beside
 
 # Recordings of classifiers whose every agreement can be worked by hand.
@@ -331,3 +333,36 @@ def test_it_is_a_search_through_the_checkpoints(curve, agreement):
     above = [performance for reached, performance in curve if reached > agreement]
     expected = (above[0], False) if above else (curve[-1][1], True)
     assert contextualise(agreement, *zip(*curve, strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Checkpoints without rows are passed over.
+        pytest.param((0.0, [math.nan, 0.5], [0.1, 0.2]), [0.2, False], id="checkpoints_without_rows")
+    ],
+)
+def test_contextualise_by_hand(given, expected):
+    assert_answer(contextualise(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [pytest.param(([math.nan, 0.5, 0.7, 0.7],), 2, id="first_of_two_equal_ones")]
+)
+def test_best_checkpoint_by_hand(given, expected):
+    assert_answer(best_checkpoint(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [pytest.param(([math.nan],), "no checkpoint has a row", id="no_checkpoint_has_a_row")],
+)
+def test_best_checkpoint_refuses(given, message):
+    assert_refused(partial(best_checkpoint, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [pytest.param((math.nan, [0.1], [0.2]), "is NaN", id="is_nan")]
+)
+def test_contextualise_refuses(given, message):
+    assert_refused(partial(contextualise, *given), message)

@@ -13,6 +13,7 @@ from companion.results.run import run
 from notebooks.learn.dataset_sizes.table_9 import PARAMETERS, QUANTITIES, published_row, rows
 from notebooks.learn.dataset_sizes.trainings.text_sizes import Settings, measure_text_sizes, record
 from tests.notebooks.figure_builders import recording_of
+from tests.notebooks.worked import assert_answer, recording_of_lists
 
 
 def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
@@ -62,3 +63,32 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     assert result.values["known_lexicon"]["published"]["train"]["texts"] == 4_000
     with pytest.raises(DataUnavailable):
         run(Request("dataset_sizes", "paper", {"sets": "sst"}), out=tmp_path, models=tmp_path / "models")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Of pairs, both sides.
+        pytest.param(
+            (
+                recording_of_lists(
+                    {"train.source": [1, 2, 6], "train.target": [4, 5, 9], "kept": 8, "dropped": [91, 93]}
+                ),
+            ),
+            {
+                "parts.train": {
+                    "texts": 3,
+                    "source.median": 2,
+                    "source.quantiles": [1.1, 1.5, 2, 4, 5.6],
+                    "target.median": 5,
+                },
+                "kept": 8,
+                "different": None,
+                "dropped": [],
+            },
+            id="both_sides_of_pairs",
+        )
+    ],
+)
+def test_measure_text_sizes_by_hand(given, expected):
+    assert_answer(measure_text_sizes(*given), expected)

@@ -1,5 +1,8 @@
 """Early dynamics: count tables, the first derivative of the proxy, counts of a text, and the figure."""
 
+import math
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -11,12 +14,20 @@ from companion.data.task import Task
 from companion.runs.procedure import RunSpec
 from notebooks.learn.early_dynamics.trainings import word_counts
 from notebooks.learn.early_dynamics.trainings.word_counts import (
+    Bags,
     CountTables,
     Settings,
+    alignment,
+    compare,
     cooccurrence,
+    draw,
+    log_likelihood,
+    shared_counts,
     translation,
 )
+from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import computed, tiny
+from tests.notebooks.worked import assert_answer
 
 SOURCE_WORDS, TARGET_WORDS = SIZES = 10, 14
 
@@ -185,3 +196,157 @@ def test_numbers_known_by_hand():
     assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
     assert values["lexicon"]["counted"]["first"]["value"] == 1
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
+
+
+MET = Corpus.from_ids([[4, 5], [4]], [[6, 7], [6]])
+NO = [0, 0, 0, 0, 0, 0, 0, 0]
+OF_4 = [0, 0, 0, 0, 0, 0, 1.5, 0.5]
+OF_5 = [0, 0, 0, 0, 0, 0, 0.5, 0.5]
+LONELY = Corpus.from_ids([[4], [], [5]], [[4], [5], []])
+NONE_OF_SIX = [0, 0, 0, 0, 0, 0]
+ONLY_4 = [0, 0, 0, 0, 1.0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Sources 4 5 and 4; 4 meets 6 twice, for half and for a whole; each target word is handed out whole.
+        pytest.param((MET, 6, 8), [NO, NO, NO, NO, OF_4, OF_5], id="a_word_met_twice"),
+        # An empty source hands nothing out.
+        pytest.param(
+            (LONELY, 6, 6),
+            [NONE_OF_SIX, NONE_OF_SIX, NONE_OF_SIX, NONE_OF_SIX, ONLY_4, NONE_OF_SIX],
+            id="an_empty_source",
+        ),
+    ],
+)
+def test_cooccurrence_by_hand(given, expected):
+    assert_answer(cooccurrence(*given), expected)
+
+
+SAID_OF_4 = [0, 0, 0, 0, 0, 0, 0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (np.array([NO, NO, NO, NO, OF_4, OF_5]),), {4: SAID_OF_4, 5: OF_5, 0: NO}, id="rows_sum_to_one"
+        ),
+        pytest.param((np.array([NONE_OF_SIX, ONLY_4]),), {1: ONLY_4, 0: NONE_OF_SIX}, id="a_word_met_once"),
+    ],
+)
+def test_translation_by_hand(given, expected):
+    assert_answer(translation(*given), expected)
+
+
+SAID = np.array([NO, NO, NO, NO, SAID_OF_4, OF_5])
+SAID_ALONE = np.array([NONE_OF_SIX, NONE_OF_SIX, NONE_OF_SIX, NONE_OF_SIX, ONLY_4, NONE_OF_SIX])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param((SAID, [4, 5], [6, 7]), [[0.6, 0.4], [1 / 3, 2 / 3]], id="columns_sum_to_one"),
+        pytest.param((SAID_ALONE, [5], [4]), [[0]], id="a_word_never_met"),
+    ],
+)
+def test_alignment_by_hand(given, expected):
+    assert_answer(alignment(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (MET, SAID), {4: {6: 1.6, 7: 1 / 3}, 5: {6: 0.4, 7: 2 / 3}}, id="words_shared_by_two_sources"
+        )
+    ],
+)
+def test_shared_counts_by_hand(given, expected):
+    assert_answer(shared_counts(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param((LONELY, SAID_ALONE), 0, id="certain_words"),
+        pytest.param((Corpus.from_ids([[5]], [[4]]), SAID_ALONE), -math.inf, id="an_impossible_word"),
+    ],
+)
+def test_log_likelihood_by_hand(given, expected):
+    assert_answer(log_likelihood(*given), expected)
+
+
+ONE = Corpus.from_ids([[7]], [[4]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding", id="no_mean_embedding"),
+        pytest.param((ONE, 5, 5), "id 7", id="id_7"),
+    ],
+)
+def test_bags_of_refuses(given, message):
+    assert_refused(partial(Bags.of, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [pytest.param((torch.tensor([[1.0]]), torch.tensor([[0.0]])), "zero everywhere", id="zero_everywhere")],
+)
+def test_compare_refuses(given, message):
+    assert_refused(partial(compare, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (ONE, 6, 6),
+            "a source word has id 7, but there are 6",
+            id="a_source_word_has_id_7_but_there_are_6",
+        )
+    ],
+)
+def test_cooccurrence_refuses(given, message):
+    assert_refused(partial(cooccurrence, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [pytest.param((ONE, 8, 8, -1), "iterations is -1", id="iterations_is_1")]
+)
+def test_count_tables_of_refuses(given, message):
+    assert_refused(partial(CountTables.of, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            ("permutations", 4, 0),
+            "no corpus … did you mean 'permutation'",
+            id="no_corpus_did_you_mean_permutation",
+        )
+    ],
+)
+def test_draw_refuses(given, message):
+    assert_refused(partial(draw, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (
+                Corpus.from_ids([[3]], [[4]]),
+                np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]),
+            ),
+            "a target word has id 4, but there are 4",
+            id="a_target_word_has_id_4_but_there_are_4",
+        )
+    ],
+)
+def test_shared_counts_refuses(given, message):
+    assert_refused(partial(shared_counts, *given), message)

@@ -13,10 +13,12 @@ from attnlib.errors import NotMeasured
 from companion.results.frames import Table
 from companion.runs.procedure import RunSpec
 from notebooks.learn.multi_head import experiment
+from notebooks.learn.multi_head.experiment import first_head, heads_drawn, shares_apart, some_good
 from notebooks.learn.multi_head.trainings.multi_head import Settings, new_network
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks import figure_builders
 from tests.notebooks.figure_builders import Given, tiny
+from tests.notebooks.worked import assert_answer
 
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 
@@ -162,3 +164,79 @@ def test_a_difference_of_shares_has_newcombes_interval(counts):
     assert found["low"] == pytest.approx(found["value"] - math.sqrt(below), abs=1e-12)
     assert found["high"] == pytest.approx(found["value"] + math.sqrt(above), abs=1e-12)
     assert found["n"] == n
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            ({"head_right": [[0.5, 0.5, 0.5], [0.9, 0.2, 0.1]]},),
+            {"weight": 0.9, "best_other": 0.2, "wins": True},
+            id="it_wins",
+        ),
+        pytest.param(
+            ({"head_right": [[0.5, 0.5, 0.5], [0.3, 0.2, 0.8]]},),
+            {"weight": 0.3, "best_other": 0.8, "wins": False},
+            id="another_wins",
+        ),
+        pytest.param(({"head_right": [[0.5]]},), {"weight": 0.5, "best_other": 0, "wins": True}, id="alone"),
+    ],
+)
+def test_first_head_by_hand(given, expected):
+    assert_answer(first_head(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # At 1/length a head is drawn; one head of the second network turned after the early snapshot.
+        pytest.param(
+            ({"steps": [0, 1, 2], "head_right": [[0.25, 0.25], [0.3, 0.4], [0.9, 0.25]]}, 4, 1),
+            {"all_drawn": True, "none_drawn": False, "mixed": False, "all_same": True},
+            id="all",
+        ),
+        pytest.param(
+            ({"steps": [0, 1, 2], "head_right": [[0.25, 0.25], [0.3, 0.2], [0.1, 0.24]]}, 4, 1),
+            {"all_drawn": False, "none_drawn": True, "mixed": False, "all_same": False},
+            id="none",
+        ),
+        pytest.param(
+            ({"steps": [0, 1, 2], "head_right": [[0.25, 0.25], [0.9, 0.1], [0.9, 0.1]]}, 4, 1),
+            {"all_drawn": False, "none_drawn": False, "mixed": True, "all_same": True},
+            id="some",
+        ),
+    ],
+)
+def test_heads_drawn_by_hand(given, expected):
+    assert_answer(heads_drawn(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Half of the single heads are good, so that two hold one with 1 − 1/4.
+        pytest.param(
+            ({"value": 0.5, "low": 0.0, "high": 1.0, "n": 2}, 2),
+            {"value": 0.75, "low": 0, "high": 1, "n": 2},
+            id="two_of_which_half_are_good",
+        )
+    ],
+)
+def test_some_good_by_hand(given, expected):
+    assert_answer(some_good(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Seed 3 has no partner.
+        pytest.param(
+            ({0: True, 1: False, 2: False, 3: True}, {0: True, 1: True, 2: False}),
+            {"value": -1 / 3, "n": 3},
+            id="a_seed_without_a_partner",
+        ),
+        pytest.param(({}, {}), {"value": None, "low": None, "high": None, "n": 0}, id="no_seeds"),
+    ],
+)
+def test_shares_apart_by_hand(given, expected):
+    assert_answer(shares_apart(*given), expected)

@@ -1,6 +1,7 @@
 """Optimal attention: tiny trained networks end to end, the counterexample by hand, the summaries."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -10,11 +11,13 @@ from attnlib.models.corpus import Batch, collate
 from attnlib.models.translator import Readout, TranslatorConfig
 from companion.data import labelled_sets, parallel
 from notebooks.learn.optimal_attention import experiment
+from notebooks.learn.optimal_attention.experiment import probability_of_right_label
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.trainings.translation import load_pieces, recorded_network
 from tests.attnlib.models.model_builders import generator, translator
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import tiny
+from tests.notebooks.worked import assert_answer
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +196,30 @@ def test_the_counterexample_by_hand():
     assert found["optimal_first"] < 1e-6
     assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
     assert found["from_right_word"] == pytest.approx(found["probe_second"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # A certain probe counts where there is attention.
+        pytest.param(
+            (torch.tensor([0.0, 0.25, 0.75]), torch.tensor([1.0, 0.5, 0.5])), 0.5, id="certain_where_attended"
+        )
+    ],
+)
+def test_probability_of_right_label_by_hand(given, expected):
+    assert_answer(probability_of_right_label(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.25])),
+            "log odds are infinite",
+            id="log_odds_are_infinite",
+        )
+    ],
+)
+def test_probability_of_right_label_refuses(given, message):
+    assert_refused(partial(probability_of_right_label, *given), message)

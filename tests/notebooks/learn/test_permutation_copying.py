@@ -11,6 +11,7 @@ from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation import experiment as fixed
 from notebooks.learn.fixed_permutation.trainings.place_codes import Settings, new_network
+from notebooks.learn.permutation_copying.experiment import events
 from notebooks.shared.copying import OUTCOME
 from notebooks.shared.plan import settings_of
 from notebooks.shared.trainings import permutation_copying as procedure
@@ -21,7 +22,8 @@ from notebooks.shared.trainings.permutation_copying import (
     copy_batch,
     draw_sources,
 )
-from tests.notebooks.figure_builders import tiny
+from tests.notebooks.figure_builders import computed, tiny
+from tests.notebooks.worked import assert_answer, store_of
 
 
 def test_a_snapshot_says_what_a_network_that_copies_by_attention_does():
@@ -129,3 +131,250 @@ def test_states_are_those_of_torchs_lstm_which_without_recurrence_starts_anew_fo
         inputs = network.embedding(words) + codes
         expected, last = layer(inputs, last) if recurrent else layer(inputs.view(-1, 1, 8))
         torch.testing.assert_close(states, expected.view(6, 5, 8))
+
+
+STEPS = [0, 10, 20, 30]
+DRAWN = {
+    "steps": STEPS,
+    "accuracy": [0, 0.2, 0.95, 1],
+    "attention_right": [0.1, 0.19, 0.2, 0.9],
+    "attention_accuracy": [0, 0.2, 0.5, 1],
+    "probe_agreement": [0.1, 0.5, 0.8, 0.9],
+}
+LATE = [0, 0, 0, 0.5]
+NEVER = [0, 0, 0, 0]
+AWAY = {
+    "steps": STEPS,
+    "accuracy": LATE,
+    "attention_right": [0.1, 0.06, 0.04, 0.5],
+    "attention_accuracy": NEVER,
+    "probe_agreement": NEVER,
+}
+STAYS = {**AWAY, "attention_right": [0.1, 0.12, 0.08, 0.19]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Attention has left at twice or half of its equal share; where it went first counts, even if it comes
+        # back.
+        pytest.param((DRAWN, 10), {"way": "drawn"}, id="drawn"),
+        pytest.param((AWAY, 10), {"way": "away"}, id="driven_away"),
+        pytest.param((STAYS, 10), {"way": None}, id="stays"),
+    ],
+)
+def test_events_by_hand(given, expected):
+    assert_answer(events(*given), expected)
+
+
+HELD = {**AWAY, "attention_right": [0.1, 0.1, 0.1, 0.1], "probe_agreement": [0, 0.1, 0.2, 0.9]}
+HELD_FIRST = {"of": {"network": "uniform", "seed": 0}, "is": HELD}
+HELD_SECOND = {"of": {"network": "uniform", "seed": 1}, "is": {**HELD, "probe_agreement": [0, 0.1, 0.3, 0.9]}}
+TOGETHER = {
+    "steps": STEPS,
+    "accuracy": LATE,
+    "attention_right": [0.1, 0.3, 0.5, 0.9],
+    "attention_accuracy": [0, 0.2, 0.5, 1],
+    "probe_agreement": [0, 0.2, 0.5, 0.9],
+}
+NOTHING = {"value": None, "low": None, "high": None, "n": 0}
+HALF = [0.5, 0.5, 0.5, 0.5]
+LEARNS_LATE = {
+    "steps": [0, 2, 4, 6],
+    "accuracy": [0.1, 0.5, 0.9, 0.96],
+    "loss": HALF,
+    "attention_right": HALF,
+    "attention_accuracy": HALF,
+    "attention_later": HALF,
+    "probe_right": HALF,
+    "probe_elsewhere": HALF,
+    "probe_agreement": HALF,
+    "says_shown": HALF,
+    "says_left_out": HALF,
+    "right_without": HALF,
+    "right_at_uniform": HALF,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Words and attention are there from half of the words on; networks held at uniform attention are
+        # asked after as many updates.
+        pytest.param(
+            (
+                tiny(
+                    "permutation_copying",
+                    kind=["permutation"],
+                    length=10,
+                    seeds=3,
+                    controls=2,
+                    steps=30,
+                    every=10,
+                    followed=30,
+                ),
+                store_of(
+                    [
+                        {"of": {"network": "learned", "seed": 0}, "is": DRAWN},
+                        {"of": {"network": "learned", "seed": 1}, "is": AWAY},
+                        {"of": {"network": "learned", "seed": 2}, "is": STAYS},
+                        HELD_FIRST,
+                        HELD_SECOND,
+                    ]
+                ),
+            ),
+            {
+                "values.permutation.ways": {
+                    "stays": 1,
+                    "drawn": {
+                        "n": 1,
+                        "left.value": 20,
+                        "known.value": 10,
+                        "there.value": 20,
+                        "lead.value": 10,
+                        "first": 1,
+                        "soonest": 20,
+                        "latest": 20,
+                        "held.value": 0.25,
+                        "held.n": 2,
+                        "n_held": 1,
+                    },
+                    "away": {
+                        "n": 1,
+                        "left.value": 20,
+                        "known.value": None,
+                        "there.value": None,
+                        "held.value": None,
+                        "first": 0,
+                        "soonest": None,
+                    },
+                }
+            },
+            id="two_ways_to_copy",
+        ),
+        # At the same snapshot neither comes first, and words that never come do not.
+        pytest.param(
+            (
+                tiny(
+                    "permutation_copying",
+                    kind=["permutation"],
+                    length=10,
+                    seeds=2,
+                    controls=2,
+                    steps=30,
+                    every=10,
+                    followed=30,
+                ),
+                store_of(
+                    [
+                        {"of": {"network": "learned", "seed": 0}, "is": TOGETHER},
+                        {
+                            "of": {"network": "learned", "seed": 1},
+                            "is": {**TOGETHER, "probe_agreement": NEVER},
+                        },
+                        HELD_FIRST,
+                        HELD_SECOND,
+                    ]
+                ),
+            ),
+            {"values.permutation.ways.drawn": {"first": 0, "lead.n": 1, "there.n": 2}},
+            id="both_at_one_snapshot",
+        ),
+        # Networks that get there later than the others were followed are held against nothing, nor are they
+        # without these.
+        pytest.param(
+            (
+                tiny(
+                    "permutation_copying",
+                    kind=["permutation"],
+                    length=10,
+                    seeds=1,
+                    controls=1,
+                    steps=10,
+                    every=10,
+                    followed=30,
+                ),
+                store_of(
+                    [
+                        {"of": {"network": "learned"}, "is": DRAWN},
+                        {
+                            "of": {"network": "uniform"},
+                            "is": {
+                                "steps": [0, 10],
+                                "accuracy": [0, 0],
+                                "attention_right": [0.1, 0.1],
+                                "attention_accuracy": [0, 0],
+                                "probe_agreement": [0, 0.1],
+                            },
+                        },
+                    ]
+                ),
+            ),
+            {"values.permutation.ways.drawn": {"held": NOTHING, "n_held": 0, "there.value": 20}},
+            id="followed_too_briefly",
+        ),
+        pytest.param(
+            (
+                tiny(
+                    "permutation_copying",
+                    kind=["permutation"],
+                    length=10,
+                    seeds=1,
+                    steps=30,
+                    every=10,
+                    followed=30,
+                ),
+                store_of([{"of": {"network": "learned"}, "is": DRAWN}]),
+            ),
+            {"values.permutation.ways.drawn": {"held": NOTHING, "n_held": 0, "there.value": 20}},
+            id="no_controls",
+        ),
+        # Of three networks below 95 % after four updates one learns later; a fourth forgets. All attend at
+        # half of the words.
+        pytest.param(
+            (
+                tiny("permutation_copying", seeds=4, followed=6),
+                store_of(
+                    [
+                        {"of": {"network": "learned", "kind": "permutation", "seed": 0}, "is": LEARNS_LATE},
+                        {
+                            "of": {"network": "learned", "kind": "permutation", "seed": 1},
+                            "is": {**LEARNS_LATE, "accuracy": [0.1, 0.5, 0.9, 0.94]},
+                        },
+                        {
+                            "of": {"network": "learned", "kind": "permutation", "seed": 2},
+                            "is": {**LEARNS_LATE, "accuracy": [0.1, 0.2, 0.2, 0.2]},
+                        },
+                        {
+                            "of": {"network": "learned", "kind": "permutation", "seed": 3},
+                            "is": {**LEARNS_LATE, "accuracy": [0.1, 0.95, 0.96, 0.5]},
+                        },
+                    ]
+                ),
+            ),
+            {
+                "values": {
+                    "mixture.failed": NOTHING,
+                    "permutation": {
+                        "failed.value": 0.75,
+                        "never": 3,
+                        "steps_to_learn.value": 3.5,
+                        "turned.drawn": {"n": 3, "weight.value": 2},
+                        "turned.away.n": 0,
+                    },
+                    "permutation.followed": {
+                        "failed.value": 0.75,
+                        "late": 1,
+                        "never": 2,
+                        "steps": 6,
+                        "steps_to_learn.value": 5,
+                        "late_attending": 0,
+                    },
+                }
+            },
+            id="learned_late_never_or_forgotten",
+        ),
+    ],
+)
+def test_tables_computed_by_hand(given, expected):
+    assert_answer(computed(*given), expected)

@@ -1,5 +1,7 @@
 """Locality of the probe: the run of a network that learns to see a keyword."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -8,10 +10,15 @@ from attnlib.models.classifiers import AttentiveClassifier
 from notebooks.learn.probe_locality.trainings.keyword import (
     KEYWORD,
     Settings,
+    apart,
     checkpoints,
     keyword_batch,
+    locality,
     record,
 )
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.figure_builders import computed, tiny
+from tests.notebooks.worked import assert_answer, store_of
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
 
@@ -52,3 +59,189 @@ def test_half_have_the_keyword_once_and_places_and_words_are_uniform():
     assert places.tolist() == pytest.approx([0.2] * 5, abs=0.02)
     words = torch.bincount(batch.tokens[10_000:].flatten(), minlength=4) / 50_000
     assert words.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3], abs=0.01)
+
+
+ZEROS = [0, 0, 0]
+STILL = {
+    "steps": [0, 10, 20],
+    "accuracy": [0.5, 0.8, 1.0],
+    "keyword": [0, 4, 6],
+    "next": [0, 1, 2],
+    "mean": ZEROS,
+    "first": ZEROS,
+    "last": [0, 0, 9],
+    "loss": [0.5, 0.5, 0.5],
+}
+LED = {**STILL, "next": ZEROS, "last": [0, 5, 2]}
+SHORT = {
+    "steps": [0, 10],
+    "accuracy": [0.5, 0.8],
+    "keyword": [0, 4],
+    "next": [0, 0],
+    "mean": [0, 0],
+    "first": [0, 0],
+    "last": [0, 5],
+    "loss": [0.5, 0.5],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Early is the first checkpoint that is right for three in four: γ of the keyword is 4 and 8 there,
+        # over that of the next word 3 and 5; late, the last over the keyword 3 and −1; from midway the last
+        # moves from 0 to 9 and 0 to 7, and over the keyword from −4 to 3 and −3 to −1.
+        pytest.param(
+            (
+                tiny("probe_locality", seeds=2, steps=20),
+                store_of(
+                    [
+                        {"of": {"seed": 0}, "is": STILL},
+                        {
+                            "of": {"seed": 1},
+                            "is": {
+                                **STILL,
+                                "accuracy": [0.5, 0.7, 0.75],
+                                "keyword": [0, 3, 8],
+                                "next": [9, 9, 3],
+                                "last": [0, 0, 7],
+                            },
+                        },
+                    ]
+                ),
+            ),
+            {
+                "values": {
+                    "early": {"step.value": 15, "keyword.value": 6, "keyword_over_next.value": 4},
+                    "midway": {"step.value": 10},
+                    "late": {
+                        "last_over_keyword.value": 1,
+                        "step": {"value": 20, "low": 20, "high": 20, "n": 2},
+                    },
+                    "moved": {"last.value": 8, "last_over_keyword.value": 4.5},
+                }
+            },
+            id="early_midway_late_and_moved",
+        ),
+        # The lead of the last position is found wherever it is.
+        pytest.param(
+            (tiny("probe_locality", seeds=2, steps=20), store_of([{"of": {}, "is": LED}])),
+            {
+                "values.lead": {
+                    "looks": 3,
+                    "ahead": 1,
+                    "first": 10,
+                    "final": 10,
+                    "step": 10,
+                    "most": {"value": 1, "low": 1, "high": 1, "n": 2},
+                }
+            },
+            id="the_last_leads",
+        ),
+        pytest.param(
+            (
+                tiny("probe_locality", seeds=2, steps=10),
+                store_of(
+                    [{"of": {"seed": 0}, "is": SHORT}, {"of": {"seed": 1}, "is": {**SHORT, "last": [0, 13]}}]
+                ),
+            ),
+            {"values.lead": {"ahead": 0, "first": None, "step": 10}},
+            id="other_networks_lead_later",
+        ),
+        # Networks that never learn have no early checkpoint, and those that are not known yet are left out.
+        pytest.param(
+            (
+                tiny("probe_locality", seeds=1, steps=20),
+                store_of(
+                    [
+                        {
+                            "of": {},
+                            "is": {
+                                **STILL,
+                                "accuracy": [0.5, 0.5, 0.6],
+                                "keyword": ZEROS,
+                                "next": ZEROS,
+                                "last": ZEROS,
+                            },
+                        }
+                    ]
+                ),
+            ),
+            {"values": {"early.keyword.n": 0, "late.accuracy.value": 0.6}},
+            id="never_learned",
+        ),
+        pytest.param(
+            (
+                tiny("probe_locality", seeds=3, steps=20),
+                store_of([{"of": {"seed": 1}, "is": LED}, {"of": {"seed": 2}, "is": LED}]),
+            ),
+            {
+                "values": {
+                    "late.keyword": {"value": 6, "low": 6, "high": 6, "n": 2},
+                    "lead.ahead": 1,
+                    "moved.last.n": 2,
+                }
+            },
+            id="one_not_measured_yet",
+        ),
+    ],
+)
+def test_tables_computed_by_hand(given, expected):
+    assert_answer(computed(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            (torch.tensor([[0.0, 1, 2, 3, 4], [10.0, 11, 12, 13, 14]]), torch.tensor([1, 2])),
+            {"keyword": [1, 12], "next": [2, 13], "mean": [2, 12], "last": [4, 14], "first": [0, 10]},
+            id="two_texts",
+        )
+    ],
+)
+def test_locality_by_hand(given, expected):
+    assert_answer(locality(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Keywords at the ends are left out.
+        pytest.param(
+            (torch.tensor([0, 1, 2, 3, 4, 5]), 6),
+            [False, True, True, True, False, False],
+            id="keywords_at_the_ends",
+        )
+    ],
+)
+def test_apart_by_hand(given, expected):
+    assert_answer(apart(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((3, 5, 5, None), "even number", id="3_5_5"),
+        pytest.param((0, 5, 5, None), "even number", id="0_5_5"),
+        pytest.param((4, 0, 5, None), "at least two", id="4_0_5"),
+        pytest.param((4, 5, 1, None), "at least two", id="4_5_1"),
+    ],
+)
+def test_keyword_batch_refuses(given, message):
+    assert_refused(partial(keyword_batch, *given), message)
+
+
+SIX = torch.tensor([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((SIX, torch.tensor([0])), "must differ", id="six_torch_tensor_0"),
+        pytest.param((SIX, torch.tensor([4])), "must differ", id="six_torch_tensor_4"),
+        pytest.param((SIX, torch.tensor([5])), "must differ", id="six_torch_tensor_5"),
+    ],
+)
+def test_locality_refuses(given, message):
+    assert_refused(partial(locality, *given), message)

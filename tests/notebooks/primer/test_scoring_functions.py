@@ -12,11 +12,13 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.models.vocabulary import EOS, Vocabulary
 from companion.results.config import override
 from notebooks.primer.scoring_functions import experiment
+from notebooks.primer.scoring_functions.experiment import updates_to
 from notebooks.primer.scoring_functions.trainings import asked_before
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_networks import check_against_definition
 from tests.attnlib.refusals import assert_refused
 from tests.notebooks.figure_builders import recording_of, tiny
+from tests.notebooks.worked import assert_answer
 
 TINY = tiny("scoring_functions")
 
@@ -103,3 +105,19 @@ def test_products_are_those_that_torch_counts(kind):
         model(batch_of(pairs=[([4, 5, 6, 7], [4, 5, 6, 7, 4, 5])]))
     scaling = 30 if model.config.scoring == "scaled_dot" else 0  # 5 · 6 entries, which torch does not count
     assert sum(experiment.sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling
+
+
+RISING = {"steps": [0, 10, 20, 30], "token_accuracy": [0.1, 0.4, 0.8, 0.4]}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # The first time that a course reaches the threshold.
+        pytest.param((0.5, RISING), 12.5, id="between_two_snapshots"),
+        pytest.param((0.1, RISING), 0, id="at_the_start"),
+        pytest.param((0.9, RISING), None, id="never"),
+    ],
+)
+def test_updates_to_by_hand(given, expected):
+    assert_answer(updates_to(*given), expected)

@@ -13,8 +13,9 @@ from companion.runs.columns import Column
 from notebooks.primer.what_a_task_teaches import experiment
 from notebooks.shared import task_patterns
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.task_patterns import network_of
+from notebooks.shared.task_patterns import network_of, pattern_sums
 from tests.notebooks.figure_builders import tiny
+from tests.notebooks.worked import assert_answer
 
 TINY = tiny("what_a_task_teaches")
 
@@ -187,3 +188,28 @@ def test_maps():
 def test_what_has_no_pairs_is_undefined():
     assert math.isnan(experiment.ReciprocitySums().result().value)
     assert math.isnan(of(torch.ones(1, 3, 3), "attention").value)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Two words of the target, three of the source and its end mark; the second word is the topic. Sums,
+        # then counts, on gold links, on topics, on the end mark, of bits of entropy (1.5 and none), of the
+        # order from the first word to the third, and of how far that reaches.
+        pytest.param(
+            (
+                torch.tensor([[[0.5, 0.25, 0, 0.25], [0, 0, 1, 0], [0.25, 0.25, 0.25, 0.25]]]),
+                torch.tensor(
+                    [[[True, False, False, False], [False, True, False, False], [False, False, False, False]]]
+                ),
+                torch.tensor([[False, True, False, False]]),
+                torch.tensor([[True, True, False]]),
+                torch.tensor([[True, True, True, False]]),
+            ),
+            [[0.5, 0.25, 0.25, 1.5, 1, 1.75], [2, 2, 2, 2, 1, 3]],
+            id="two_words_of_three",
+        )
+    ],
+)
+def test_pattern_sums_by_hand(given, expected):
+    assert_answer(pattern_sums(*given), expected)

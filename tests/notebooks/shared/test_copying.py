@@ -1,5 +1,6 @@
 """Copying: its sentences, the network by its equations, its attention moved, and what becomes of it."""
 
+from functools import partial
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -10,16 +11,21 @@ from torch.nn import functional
 
 from companion.results.frames import Table
 from notebooks.shared import copying
+from notebooks.shared.copying import check_checkpoints, until
 from notebooks.shared.trainings import permutation_copying as copier
 from notebooks.shared.trainings.classifier_proxy import ClassifierProxy
 from notebooks.shared.trainings.permutation_copying import (
+    CopierConfig,
     copy_batch,
     draw_sources,
     moved_attention,
     weight_on_later,
+    words_of,
 )
 from notebooks.shared.trainings.translation_proxy import TranslationProxy
 from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.worked import assert_answer
 
 # Sentences.
 
@@ -218,3 +224,71 @@ def test_networks_that_failed_are_parted_by_where_their_attention_is():
     assert means["away", "later_less_weight"] == pytest.approx((0.7, 2))
     assert means["away", "left_out_less_shown"] == pytest.approx((0.6, 2))
     assert means["away", "without_less_uniform"] == pytest.approx((0.5, 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # A start mark is read, and then what was said; an order of places is that of the words to write.
+        pytest.param(
+            (torch.tensor([[3, 1, 0], [2, 3, 1]]), 4),
+            {"target": [[3, 1, 0], [2, 3, 1]], "target_read": [[4, 3, 1], [4, 2, 3]], "place": [0, 1, 2]},
+            id="in_the_order_read",
+        ),
+        pytest.param(
+            (torch.tensor([[3, 1, 0]]), 4, torch.tensor([2, 0, 1])),
+            {"target": [[0, 3, 1]], "place": [2, 0, 1]},
+            id="in_another_order",
+        ),
+    ],
+)
+def test_copy_batch_by_hand(given, expected):
+    assert_answer(copy_batch(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [pytest.param(("permutation", 1, 400, None), "length 1", id="length_1")]
+)
+def test_draw_sources_refuses(given, message):
+    assert_refused(partial(draw_sources, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [pytest.param(("permutations", 4), "did you mean 'permutation'", id="did_you_mean_permutation")],
+)
+def test_words_of_refuses(given, message):
+    assert_refused(partial(words_of, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((5, 8, "lstm", 1, "uniforn"), "did you mean 'uniform'", id="did_you_mean_uniform"),
+        pytest.param((5, 8, "lstm", 0), "heads is 0", id="heads_is_0"),
+    ],
+)
+def test_copier_config_refuses(given, message):
+    assert_refused(partial(CopierConfig, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (15, 10, 40),
+            "steps is 15, and a network that is trained for longer",
+            id="steps_is_15_and_a_network_that_is_trained_for_lo",
+        )
+    ],
+)
+def test_check_checkpoints_refuses(given, message):
+    assert_refused(partial(check_checkpoints, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [pytest.param(({"steps": [0]}, 4), "no snapshot after 4 updates", id="no_snapshot_after_4_updates")],
+)
+def test_until_refuses(given, message):
+    assert_refused(partial(until, *given), message)

@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from datetime import date, datetime
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from companion.data.text import read_lines
 from notebooks.primer.one_vector.tasks.dates import FORMS, dates, write
 from notebooks.shared.tasks import lexicon
 from notebooks.shared.tasks import synthetic as orders
-from notebooks.shared.tasks.synthetic import commands, interpret, number_words, simple_commands, spell
+from notebooks.shared.tasks.synthetic import (
+    commands,
+    interpret,
+    number_words,
+    simple_commands,
+    spell,
+    translate,
+)
+from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available, pairs, sources
 from tests.tables import beside
 
@@ -210,3 +219,66 @@ def test_scan_has_all_commands_in_two_parts_and_both_lexicon_tasks_the_same_sour
     assert all(sources(long, part) == sources(short, part) for part in PARTS)
     assert long.source_vocabulary == short.source_vocabulary
     assert long.target_vocabulary == short.target_vocabulary
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((-1,), "from 0 to 999,999,999", id="1"),
+        pytest.param((1000000000,), "from 0 to 999,999,999", id="1000000000"),
+    ],
+)
+def test_spell_refuses(given, message):
+    assert_refused(partial(spell, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(([],), "is no sentence", id="empty"),
+        pytest.param((["red", "fox"],), "is no sentence", id="red_fox"),
+        pytest.param((["now", "red"],), "is no sentence", id="now_red"),
+        pytest.param((["now", "fox", "red"],), "is no sentence", id="now_fox_red"),
+        pytest.param((["now", "red", "fox", "once"],), "is no sentence", id="now_red_fox_once"),
+        pytest.param((["now", "now", "red", "fox"],), "is no sentence", id="now_now_red_fox"),
+        pytest.param(
+            (["now", "red", "foxx"],),
+            "no word 'foxx'; did you mean 'fox'",
+            id="no_word_foxx_did_you_mean_fox",
+        ),
+        pytest.param(
+            (["now"], "locl"), "no reach 'locl'; did you mean 'local'", id="no_reach_locl_did_you_mean_local"
+        ),
+    ],
+)
+def test_translate_refuses(given, message):
+    assert_refused(partial(translate, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((["fly"],), "'fly' is no SCAN command", id="fly_is_no_scan_command"),
+        pytest.param((["turn"],), "'turn' is no SCAN command", id="turn_is_no_scan_command"),
+        pytest.param(
+            (["walk", "opposite"],),
+            "'walk opposite' is no SCAN command",
+            id="walk_opposite_is_no_scan_command",
+        ),
+        pytest.param((["walk", "and"],), "'' is no SCAN command", id="walk_and"),
+        pytest.param((["and", "walk"],), "'' is no SCAN command", id="and_walk"),
+        pytest.param(([],), "'' is no SCAN command", id="empty"),
+        pytest.param(
+            (["walk", "twice", "twice"],),
+            "'walk twice twice' is no SCAN command",
+            id="walk_twice_twice_is_no_scan_command",
+        ),
+        pytest.param(
+            (["walk", "left", "and", "left", "walk"],),
+            "'left walk' is no SCAN command",
+            id="left_walk_is_no_scan_command",
+        ),
+    ],
+)
+def test_interpret_refuses(given, message):
+    assert_refused(partial(interpret, *given), message)

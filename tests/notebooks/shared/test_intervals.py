@@ -1,6 +1,7 @@
 """Intervals over few runs, and rank correlations: by hand, by simulation, and where they do not exist."""
 
 import math
+from functools import partial
 from itertools import permutations
 from statistics import fmean
 
@@ -13,11 +14,16 @@ from scipy import stats
 from notebooks.shared import intervals
 from notebooks.shared.intervals import (
     hierarchical_bootstrap,
+    interval_of,
     jackknife_interval,
+    kind,
+    last_minus_first,
     mean_interval,
     share_interval,
     spearman,
 )
+from tests.attnlib.refusals import assert_refused
+from tests.notebooks.worked import assert_answer
 
 # The jackknife
 
@@ -123,3 +129,146 @@ def test_strata_that_differ_do_not_count():
     assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
     assert np.isnan(intervals.stratified_spearman(x[:10], x[:10], ["a"] * 10))  # too small a stratum
     assert np.isnan(intervals.stratified_spearman(0 * x, y, strata.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Means of the last mark and of the first.
+        pytest.param((np.array([[0, 1.0], [0, 3], [1, 9], [4, 7], [4, 5]]),), 4, id="means_of_repeated_marks")
+    ],
+)
+def test_last_minus_first_by_hand(given, expected):
+    assert_answer(last_minus_first(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(({"architecture": "AED", "cell": "lstm"},), "AED-lstm", id="a_cell_that_is_named"),
+        pytest.param(({"architecture": "AED", "cell": "gru"},), "AED", id="a_gru"),
+        pytest.param(({"architecture": "AO", "cell": "none"},), "AO", id="no_cell"),
+    ],
+)
+def test_kind_by_hand(given, expected):
+    assert_answer(kind(*given), expected)
+
+
+FMEAN = fmean
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Of a mean it is Student's interval, 0.8 · 2.7764 to either side. Without a unit a number may not
+        # exist.
+        pytest.param(
+            ([3.0, 1.0, 4.0, 1.0, 5.0], FMEAN),
+            {"value": 2.8, "low": 0.5788439158, "high": 5.0211560842, "n": 5},
+            id="of_a_mean",
+        ),
+        pytest.param(
+            ([1.0], FMEAN), {"value": 1, "low": math.nan, "high": math.nan, "n": 1}, id="of_one_unit"
+        ),
+    ],
+)
+def test_jackknife_interval_by_hand(given, expected):
+    assert_answer(jackknife_interval(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # What is undefined is left out.
+        pytest.param(([1.0, 3.0, None, math.nan],), {"value": 2, "n": 2}, id="what_is_undefined_is_left_out"),
+        pytest.param(
+            ([None, math.nan],), {"value": None, "low": None, "high": None, "n": 0}, id="nothing_is_defined"
+        ),
+    ],
+)
+def test_interval_of_by_hand(given, expected):
+    assert_answer(interval_of(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Mean 2, s = 1, Student's 97.5 % point with two degrees of freedom 4.3027, half width 4.3027/√3; and
+        # of one value.
+        pytest.param(
+            ([1.0, 2.0, 3.0],),
+            {"value": 2, "low": -0.4841377118, "high": 4.4841377118, "n": 3},
+            id="of_three",
+        ),
+        pytest.param(([0.4],), {"value": 0.4, "low": math.nan, "high": math.nan, "n": 1}, id="of_one"),
+    ],
+)
+def test_mean_interval_by_hand(given, expected):
+    assert_answer(mean_interval(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # No further than it can be.
+        pytest.param((0, 7), {"value": 0, "low": 0}, id="none_of_seven"),
+        pytest.param((7, 7), {"value": 1, "high": 1}, id="all_of_seven"),
+        pytest.param((1, 1), {"n": 1}, id="one_of_one"),
+    ],
+)
+def test_share_interval_by_hand(given, expected):
+    assert_answer(share_interval(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(({"scan": []}, None), "Group 'scan' has no rows", id="group_scan_has_no_rows"),
+        pytest.param(([[1.0], [[1.0, 2.0]]], None), "one width", id="one_width"),
+        pytest.param(([], None), "at least one", id="at_least_one"),
+    ],
+)
+def test_hierarchical_bootstrap_refuses(given, message):
+    assert_refused(partial(hierarchical_bootstrap, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [pytest.param(([], None), "jackknife of no units", id="jackknife_of_no_units")]
+)
+def test_jackknife_interval_refuses(given, message):
+    assert_refused(partial(jackknife_interval, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(([],), "finite", id="empty"),
+        pytest.param(([1.0, math.nan],), "finite", id="1_0_math_nan"),
+        pytest.param(([[1.0], [2.0]],), "finite", id="1_0_2_0"),
+    ],
+)
+def test_mean_interval_refuses(given, message):
+    assert_refused(partial(mean_interval, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param((0, 0), "0 of 0", id="0_of_0"),
+        pytest.param((3, 2), "3 of 2", id="3_of_2"),
+        pytest.param((-1, 4), "-1 of 4", id="1_of_4"),
+    ],
+)
+def test_share_interval_refuses(given, message):
+    assert_refused(partial(share_interval, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(([1, 2], [1, 2, 3]), "one length", id="one_length"),
+        pytest.param(([1, math.nan], [1, 2]), "NaN", id="nan"),
+    ],
+)
+def test_spearman_refuses(given, message):
+    assert_refused(partial(spearman, *given), message)

@@ -1,5 +1,7 @@
 """Vocabularies of pieces, corpora made of them, and batches of pairs and of texts by the step."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -154,3 +156,22 @@ def test_judging_visits_every_text_once_within_the_positions(lengths, positions)
     batches = list(judging_batches(texts_of(lengths), positions=positions))
     assert sorted(i for batch in batches for i in batch.indices.tolist()) == list(range(len(lengths)))
     assert all(batch.tokens.numel() <= positions or len(batch) == 1 for batch in batches)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            (["a b"], 50),
+            "no vocabulary of 50 pieces from 1 lines … too high",
+            id="no_vocabulary_of_50_pieces_from_1_lines_too_high",
+        ),
+        pytest.param(
+            (["abcdefgh"], 8),
+            "of 8 pieces from 1 lines … smaller than required",
+            id="of_8_pieces_from_1_lines_smaller_than_required",
+        ),
+    ],
+)
+def test_train_pieces_refuses(given, message):
+    assert_refused(partial(train_pieces, *given), message)

@@ -1,6 +1,7 @@
 """The softmax probe: bits of what is there, and of nothing else."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.special import log_softmax
 
 from notebooks.shared.measure import probe_bits
 from tests.attnlib.models.model_builders import generator
+from tests.attnlib.refusals import assert_refused
 
 
 def drawn(samples, seed, beside=0):
@@ -66,3 +68,26 @@ def test_a_fifth_is_left_out_for_the_choice_alone():
     fitted, judged = drawn(100, 8), drawn(1_000, 9)
     one, twice = (probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01)))
     torch.testing.assert_close(one, twice, atol=3e-3, rtol=0)
+
+
+VECTORS = torch.tensor([[0.0], [0.0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            {
+                "fitted": VECTORS,
+                "fitted_words": torch.tensor([[3], [3]]),
+                "judged": VECTORS,
+                "judged_words": torch.tensor([[0], [0]]),
+                "words": 3,
+            },
+            "expected 0 … 2",
+            id="expected_0_2",
+        )
+    ],
+)
+def test_probe_bits_refuses(given, message):
+    assert_refused(partial(probe_bits, **given), message)

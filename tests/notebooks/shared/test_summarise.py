@@ -8,7 +8,8 @@ from attnlib.errors import BadInput
 from companion.results.frames import Table, joined
 from companion.runs.columns import Column, share
 from notebooks.shared.intervals import jackknife_interval, share_interval
-from notebooks.shared.summaries import shares, summarise, summarise_pairs, wide
+from notebooks.shared.summaries import level_key, shares, summarise, summarise_pairs, wide
+from tests.notebooks.worked import assert_answer
 
 COLUMNS = {
     "task": Column("task"),
@@ -129,3 +130,10 @@ def test_joined_estimates_say_what_all_of_their_quantities_are():
     both = joined([summarise(table, ["task"], ["loss"]), shares(table, ["task"], ["failed"])])
     assert both.frame["quantity"].tolist() == ["loss", "failed"]
     assert both.columns["quantity"].categories == {"loss": "loss", "failed": "whether it failed"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [pytest.param((1.0e-4,), "0p0001", id="a_small_number_without_a_dot")]
+)
+def test_level_key_by_hand(given, expected):
+    assert_answer(level_key(*given), expected)

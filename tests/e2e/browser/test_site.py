@@ -13,6 +13,7 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.book.progress import note
+from companion.book.project import audit_of
 from tests.tables import beside
 from workflows import pdf
 from workflows.pdf import print_book
@@ -219,11 +220,13 @@ def test_every_image_is_there_says_what_it_shows_and_keeps_a_white_ground_in_the
             assert Path(image["source"]).name not in image["alt"], (path, image)
 
 
-def test_every_figure_that_a_page_offers_is_shown_on_it(html, pages):
+def test_every_figure_that_a_page_offers_is_shown_on_it_or_on_its_audit(html, pages):
     for path in pages:
         text = (html / path).read_text(encoding="utf-8")
         offered = re.findall(r'href="[^"]*/([^"/]+)\.svg" download', text)
-        shown = re.findall(r'<figure class="align-default" id="([^"]+)"', text)
+        audit = html / f"{audit_of(path.removesuffix('.html'))}.html"
+        both = text + (audit.read_text(encoding="utf-8") if audit.is_file() else "")
+        shown = re.findall(r'<figure class="align-default" id="([^"]+)"', both)
         if "how to rerun this page" in text:
             assert len(offered) == len(shown), (path, offered, shown)
 
@@ -297,9 +300,11 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
 
 
 def test_what_is_folded_with_its_code_is_printed_without_the_code(visit):
-    with visit("learn/optimal_attention.html") as visited:
+    with visit("learn/optimal_attention_audit.html") as visited:
         folds = visited.page.locator(".tag_hide-cell details").count()
-        visited.page.evaluate(COLLECT, ["learn/optimal_attention.html"])  # the article is left as printed
+        visited.page.evaluate(
+            COLLECT, ["learn/optimal_attention_audit.html"]
+        )  # leaves it as printed
         assert folds > 0
         assert visited.page.locator(".tag_hide-cell details .cell_output").count() == folds
         assert visited.page.locator(".bd-article .cell_input").count() == 0

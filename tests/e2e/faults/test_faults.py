@@ -55,7 +55,7 @@ from tests.attnlib.adapters.adapter_builders import FULL, PLAIN
 from tests.attnlib.analysis import builders
 from tests.attnlib.refusals import flip
 from tests.companion.claims.claims_builders import claim, write_paper
-from tests.faults.conftest import COUNTS, SIZE
+from tests.e2e.faults.conftest import COUNTS, SIZE
 from tests.tables import beside
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.companion.book import slurm
+from tests.e2e.cluster import slurm
 
 
 @pytest.fixture(scope="session")

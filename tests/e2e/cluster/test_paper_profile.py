@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.companion.book.book_builders import checkout_of_two, copied, killed, output_of
-from tests.companion.book.slurm import ON_SLURM, SOON, with_one_killed
+from tests.e2e.cluster.slurm import ON_SLURM, SOON, with_one_killed
 
 pytestmark = pytest.mark.long
 

@@ -1,6 +1,6 @@
 """A cluster of one: munge, SLURM's controller and its node daemon on this machine, in a folder of their own.
 
-``python -m tests.companion.book.slurm`` starts one, says how it is reached, and ends it with Ctrl-C.
+``python -m tests.e2e.cluster.slurm`` starts one, says how it is reached, and ends it with Ctrl-C.
 """
 
 import os

@@ -12,8 +12,8 @@ from attnlib.commands.analyse import analyse_command
 from attnlib.options import AnalyseOptions
 from tests.attnlib.analysis.builders import save_traces
 from tests.companion.book.book_builders import ROOT, killed, output_of
-from tests.companion.book.slurm import ON_SLURM, SOON, with_one_killed
 from tests.companion.data.data_builders import put
+from tests.e2e.cluster.slurm import ON_SLURM, SOON, with_one_killed
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflows/analyse.smk")]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
