@@ -204,12 +204,16 @@ class ClaimFields(Fields):
         """The claim, with what is published of it, and with what its file has by name."""
         given = self.published
         published = tables.published(given) if isinstance(given, Reference) else Published(given)
-        origin = "inferred" if self.inferred_from or self.kind == "reading" else "said"
+        origin = "said"
+        if self.kind == "falsifier" or file.predicted:
+            origin = "predicted"
+        elif self.inferred_from or self.kind == "reading":
+            origin = "inferred"
         ready = {
             "paper": paper,
             "published": None if given is None else published,
             "judge": self.judge and self.judge.about(published.value),
-            "origin": "predicted" if self.kind == "falsifier" or file.predicted else origin,
+            "origin": origin,
             "inferred_from": file.sentences.get(self.inferred_from, self.inferred_from),
             "smallest_effect": _by_name("smallest effect", self.smallest_effect, file.smallest_effects),
             "presupposes": _by_name("presupposition", self.presupposes, file.presuppositions),
