@@ -53,6 +53,18 @@ def test_a_figure_imports_what_figures_share_and_no_other_figure_but_one():
         assert {(own, name) for name in others} <= {one}, path
 
 
+def calls_backward(path: Path) -> bool:
+    calls = (
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
+    )
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls)
+
+
+def test_all_networks_are_trained_in_one_loop():
+    files = [*FILES["attnlib"], *FILES["companion"], *FILES["notebooks"]]
+    assert [path for path in files if calls_backward(path)] == [ROOT / "companion" / "runs" / "loop.py"]
+
+
 # No circles in the library, and none in the companion.
 
 WITHOUT_CIRCLES = ("attnlib", "companion")

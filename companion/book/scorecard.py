@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -38,6 +37,7 @@ SIGNS = {
     Verdict.NOT_REPRODUCED: "✗",
     Verdict.CANNOT_BE_JUDGED: "–",
 }
+NO_BREAK = "\u00a0"  # a space at which no line ends
 KINDS = {
     "said": "said by the source",
     "inferred": "inferred by us from the source",
@@ -228,43 +228,45 @@ def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[t
 
 def _numbers(row: ClaimVerdict) -> list[str]:
     """Each number of a verdict, with its own verdict's sign where they differ."""
-    kept, parts = "\u00a0", row.judgement.parts  # a space at which no line ends
-    signs = (
-        {label: kept + SIGNS[verdict] for label, verdict in parts.items()}
-        if len({*parts.values()}) > 1
-        else {}
-    )
-    numbers = {label: str(estimate) for label, estimate in row.judgement.evidence.items()}
-    return [
-        number.replace(" = ", f"{kept}={kept}") + signs.get(label, "") for label, number in numbers.items()
-    ]
+    verdicts = row.judgement.parts
+    differ = len({*verdicts.values()}) > 1
+    numbers = []
+    for label, estimate in row.judgement.evidence.items():
+        number = str(estimate).replace(" = ", f"{NO_BREAK}={NO_BREAK}")
+        if differ and label in verdicts:
+            number += NO_BREAK + SIGNS[verdicts[label]]
+        numbers.append(number)
+    return numbers
 
 
 def _presupposed(row: ClaimVerdict) -> Iterator[tuple]:
     """What a verdict rests on: of each presupposition the numbers, that which is nearest to failing first."""
     for presupposition in row.claim.presupposes:
-        ends = {key.split(".")[-1] for key in presupposition.keys}
-        estimates = row.judgement.presupposed.items()
-        numbers = ((estimate.value, key) for key, estimate in estimates if key.split(".")[-1] in ends)
-        yield tuple(sorted(numbers, reverse=math.isfinite(presupposition.high)))
+        quantities = {key.rpartition(".")[2] for key in presupposition.keys}
+        numbers = [
+            (estimate.value, key)
+            for key, estimate in row.judgement.presupposed.items()
+            if key.rpartition(".")[2] in quantities
+        ]
+        is_limited_above = math.isfinite(presupposition.high)
+        yield tuple(sorted(numbers, reverse=is_limited_above))
 
 
 def accuracy(row: ClaimVerdict, keys: Sequence[str]) -> tuple:
     """How well the networks behind a verdict do, by the first of ``keys`` for each part that is there."""
-    estimates, known = {}, {*row.claim.keys, *row.judgement.presupposed}
-    for part, key in product(row.claim.keys, reversed(keys)):
-        with suppress(IndexError, AttnlibError, AttributeError):  # another part has it; there is no result
-            named = key.format(*part.split("."))
-            estimates[part] = named, look_up(row.result.values, named)
-    return tuple(
-        sorted(
-            {
-                (estimate.value, key)
-                for key, estimate in estimates.values()
-                if estimate.defined and key not in known
-            }
-        )
-    )
+    shown = {*row.claim.keys, *row.judgement.presupposed}
+    accuracies = set()
+    for part in row.claim.keys:
+        for pattern in keys:
+            with suppress(
+                IndexError, AttnlibError, AttributeError
+            ):  # another part has it; there is no result
+                key = pattern.format(*part.split("."))
+                estimate = look_up(row.result.values, key)
+                if estimate.defined and key not in shown:
+                    accuracies.add((estimate.value, key))
+                break
+    return tuple(sorted(accuracies))
 
 
 def lettered(parts: Iterable[str]) -> list[str]:

@@ -97,12 +97,15 @@ def _task(
     if not held_out:
         raise BadInput(f"task {name} holds no pair out; ask for at least one")
     bounds = {"min_count": options.min_count, "max_words": options.max_words, "open": True}
-    source, target = (Vocabulary.from_sentences((pair[side] for pair in train), **bounds) for side in (0, 1))
-    parts = (
-        Corpus.from_ids([source.encode(a) for a, _ in part], [target.encode(b) for _, b in part])
-        for part in (train, held_out)
-    )
-    return Task(name, source, target, *parts, checksums, gold)
+    source = Vocabulary.from_sentences((words for words, _ in train), **bounds)
+    target = Vocabulary.from_sentences((words for _, words in train), **bounds)
+
+    def encoded(pairs: list[WordPair]) -> Corpus:
+        sources = [source.encode(words) for words, _ in pairs]
+        targets = [target.encode(words) for _, words in pairs]
+        return Corpus.from_ids(sources, targets)
+
+    return Task(name, source, target, encoded(train), encoded(held_out), checksums, gold)
 
 
 def _parallel(data: Dataset, *names: str) -> tuple[list[str], list[str]]:

@@ -144,12 +144,11 @@ def _training(histories: list[dict]) -> dict:
     trainings = [training for history in histories for training in (history, *history.get("earlier", ()))]
     known = [training.get("first_committed", training) for training in trainings]
     dates = sorted(training["date"][:10] for training in known if "date" in training)
-    packages = {
-        " ".join(package)
-        for training in known
-        for package in training.get("packages", {}).items()
-        if package[1]
-    }
+    packages = set()
+    for training in known:
+        for package, version in training.get("packages", {}).items():
+            if version:
+                packages.add(f"{package} {version}")
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(training["seconds"] for training in trainings), 1),

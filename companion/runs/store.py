@@ -254,7 +254,8 @@ def matrix_kernels() -> dict[str, object]:
     built = torch.__config__.show()
     library = re.search(r"BLAS_INFO=(\w+)", built)
     version_of_mkl = re.search(r"Math Kernel Library Version ([\d.]+)", built)
-    names = [found.group(1) for found in (library, version_of_mkl) if found]
+    matches = (library, version_of_mkl)
+    names = [match.group(1) for match in matches if match]
     return {
         "library": " ".join(names),
         "answered_for": hasattr(ctypes.CDLL(None), "mkl_serv_intel_cpu_true"),

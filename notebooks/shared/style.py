@@ -377,7 +377,7 @@ def _copying(result: Result) -> pd.DataFrame:
 
 
 def _way(ends: pd.Series) -> pd.Series:
-    return (ends >= 1).map({True: "drawn", False: "away"})
+    return pd.Series(np.where(ends >= 1, "drawn", "away"), ends.index, dtype=object)
 
 
 def of_tasks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]:
@@ -390,5 +390,5 @@ def of_tasks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]
     courses["right"] = (courses["on_word"] / courses["chance"]).mask(uniform, 1.0)
     ends = courses.groupby(["kind", "attention", "seed"])["right"].transform("last")
     courses["way"] = _way(ends).mask(uniform)
-    courses["name"] = courses["seed"].astype(str) + uniform.map({True: ", held uniform", False: ""})
+    courses["name"] = courses["seed"].astype(str) + np.where(uniform, ", held uniform", "")
     return toward_or_away(courses, kinds, doublings=True, neither="with attention held uniform")

@@ -10,6 +10,7 @@ Rows of attention are compared in four sets, on pairs of sentences that the netw
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated
 
 import numpy as np
@@ -234,20 +235,39 @@ class FromSecond:
     start: bool = False
     words: bool = False
 
+    @property
+    def key(self) -> str:
+        """The name in the archive: a letter for each, such as ``ES`` of encoder and start."""
+        letters = {"E": self.encoder, "S": self.start, "W": self.words}
+        return "".join(letter for letter, is_taken in letters.items() if is_taken)
 
+    @property
+    def of_decoder(self) -> "FromSecond":
+        """What decoder states depend on: all but the encoder states that they attend to."""
+        return FromSecond(start=self.start, words=self.words)
+
+
+FIRST_RUN = FromSecond()
+SECOND_SOURCE = FromSecond(
+    encoder=True, start=True
+)  # the second sentence, with the first's target words read
+SECOND_RUN = FromSecond(encoder=True, start=True, words=True)
 WHOLE_PATCHES = {
-    "E": FromSecond(encoder=True),
-    "S": FromSecond(start=True),
-    "W": FromSecond(words=True),
-    "ES": FromSecond(encoder=True, start=True),
-    "EW": FromSecond(encoder=True, words=True),
-    "SW": FromSecond(start=True, words=True),
-    "ESW": FromSecond(encoder=True, start=True, words=True),  # the second run
+    taken.key: taken
+    for taken in (
+        FromSecond(encoder=True),
+        FromSecond(start=True),
+        FromSecond(words=True),
+        SECOND_SOURCE,
+        FromSecond(encoder=True, words=True),
+        FromSecond(start=True, words=True),
+        SECOND_RUN,
+    )
 }
 # Only that part of the encoder states; all of them at the swapped word's position, or all elsewhere.
 PARTIAL_PATCHES = ("e_input", "e_residual", "e_word", "e_context")
 PATCHES = (*WHOLE_PATCHES, *PARTIAL_PATCHES)
-SAME_WORDS_PATCHES = tuple(name for name in PATCHES if not WHOLE_PATCHES.get(name, FromSecond()).words)
+SAME_WORDS_PATCHES = tuple(name for name in PATCHES if not WHOLE_PATCHES.get(name, FIRST_RUN).words)
 UNPATCHED = "unpatched"  # the first run as it is
 BothParts = tuple[Parts, Parts]  # decoder's, encoder's
 Pieces = Float[Tensor, "piece batch target source"]
@@ -257,11 +277,11 @@ _NO_FLIP = 0.02  # rows that differ by less (mean total variation) have no flip 
 
 @dataclass(frozen=True, eq=False)
 class TwoRuns:
-    """Both sentences' states, and decoder states for either start and either sentence's words."""
+    """Both sentences' states, and decoder states by what they take from the second run."""
 
     batches: tuple[Batch, Batch]
     encoder: tuple[Float[Tensor, "batch source width"], Float[Tensor, "batch source width"]]
-    decoder: dict[tuple[int, int], Float[Tensor, "batch steps width"]]
+    decoder: dict[FromSecond, Float[Tensor, "batch steps width"]]
     encoder_parts: tuple[Parts, Parts]
     rows: Bool[Tensor, "batch steps"]
     position: ByPair
@@ -277,24 +297,33 @@ class TwoRuns:
 
 
 def run_both(model: EncoderDecoder, batches: tuple[Batch, ...], position: ByPair, fitted: Fitted) -> TwoRuns:
-    encoded = [model.encode(batch.source, batch.source_mask) for batch in batches]
+    first, second = batches
     steps = min(batch.target_mask.shape[1] for batch in batches)
-    decoder = {
-        (start, words): model.decode(batches[words].target_input[:, :steps], encoded[start][1])
-        for start in (0, 1)
-        for words in (0, 1)
-    }
-    parts = tuple(
-        fitted.encoder.split(states, batch.source, batch.source_mask)
-        for (states, _), batch in zip(encoded, batches, strict=True)
+    first_states, first_start = model.encode(first.source, first.source_mask)
+    second_states, second_start = model.encode(second.source, second.source_mask)
+    decoder = {}
+    for start, words in product((False, True), repeat=2):
+        read = (second if words else first).target_input[:, :steps]
+        states = model.decode(read, second_start if start else first_start)
+        decoder[FromSecond(start=start, words=words)] = states
+    return TwoRuns(
+        batches=batches,
+        encoder=(first_states, second_states),
+        decoder=decoder,
+        encoder_parts=(
+            fitted.encoder.split(first_states, first.source, first.source_mask),
+            fitted.encoder.split(second_states, second.source, second.source_mask),
+        ),
+        rows=first.target_mask[:, :steps] & second.target_mask[:, :steps],
+        position=position,
     )
-    rows = batches[0].target_mask[:, :steps] & batches[1].target_mask[:, :steps]
-    return TwoRuns(batches, tuple(states for states, _ in encoded), decoder, parts, rows, position)
 
 
-def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Parts:
-    read = runs.batches[words].target_input[:, : runs.rows.shape[1]]
-    return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
+def decoder_parts(runs: TwoRuns, taken: FromSecond, fitted: Fitted) -> Parts:
+    """Split the decoder states that take so much from the second run."""
+    first, second = runs.batches
+    read = (second if taken.words else first).target_input[:, : runs.rows.shape[1]]
+    return fitted.decoder.split(runs.decoder[taken.of_decoder], read, runs.rows)
 
 
 def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch target source"]:
@@ -339,7 +368,7 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
 
     def attention_of(taken: FromSecond) -> Tensor:
         states = second_states if taken.encoder else first_states
-        return attention_on(states, runs.decoder[int(taken.start), int(taken.words)])
+        return attention_on(states, runs.decoder[taken.of_decoder])
 
     def attention_on(encoder: Tensor, decoder: Tensor) -> Tensor:
         return model.attend(runs.batches[0], encoder, decoder).attention
@@ -350,24 +379,23 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
         "e_word": torch.where(at_word, second_states, first_states),
         "e_context": torch.where(at_word, first_states, second_states),
     }
-    rows = {UNPATCHED: attention_of(FromSecond())}
+    rows = {UNPATCHED: attention_of(FIRST_RUN)}
     rows |= {name: attention_of(taken) for name, taken in WHOLE_PATCHES.items()}
-    rows |= {name: attention_on(states, runs.decoder[0, 0]) for name, states in patched_states.items()}
+    rows |= {name: attention_on(states, runs.decoder[FIRST_RUN]) for name, states in patched_states.items()}
     return rows
 
 
 def flip_share(patched: Attention, first: Attention, second: Attention, rows: Rows) -> dict:
     """How far patched rows went to the second run's; None where the two runs hardly differ. ``argmax``: of
     rows whose largest weight is elsewhere in the second run, the share that has it there."""
-    change = (second - first)[rows].double()
+    change = (second - first)[rows].double()  # (row, source)
     gone = (patched - first)[rows].double()
-    differs = len(change) > 0 and float(change.abs().sum(-1).mean()) / 2 >= _NO_FLIP
+    share = None
+    if len(change) and float(change.abs().sum(-1).mean()) / 2 >= _NO_FLIP:
+        share = float((gone * change).sum() / change.square().sum())
     flipped = (first.argmax(-1) != second.argmax(-1)) & rows
-    right = (patched.argmax(-1) == second.argmax(-1))[flipped]
-    return {
-        "share": float((gone * change).sum() / change.square().sum()) if differs else None,
-        "argmax": float(right.double().mean()) if len(right) else None,
-    }
+    follows = (patched.argmax(-1) == second.argmax(-1))[flipped]
+    return {"share": share, "argmax": float(follows.double().mean()) if len(follows) else None}
 
 
 def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
@@ -413,35 +441,47 @@ class Effects:
 
 
 def exchange_of(pairs: Pairs, device: torch.device | str = "cpu") -> Exchange:
-    rows = range(len(pairs))
-    old, new = (
-        torch.tensor([int(corpus.source(i)[pairs.positions[i]]) for i in rows])
-        for corpus in (pairs.first, pairs.second)
+    """Return what is swapped in some pairs of sentences."""
+
+    def swapped_words(corpus: Corpus) -> ByPair:
+        words = [int(corpus.source(pair)[position]) for pair, position in enumerate(pairs.positions)]
+        return torch.tensor(words, device=device)
+
+    return Exchange(
+        position=torch.from_numpy(pairs.positions).to(device),
+        old=swapped_words(pairs.first),
+        new=swapped_words(pairs.second),
+        group=torch.from_numpy(pairs.groups).to(device),
     )
-    position, group = torch.from_numpy(pairs.positions), torch.from_numpy(pairs.groups)
-    return Exchange(*(column.to(device) for column in (position, old, new, group)))
 
 
 def predict_rows(
     model: EncoderDecoder, batch: Batch, trace: Trace, exchange: Exchange, fitted: Fitted, effects: Effects
 ) -> dict[str, Float[Tensor, "batch target source"]]:
-    states = trace.encoder_states
+    """Return the rows of attention that each prediction gives, by its name; see above."""
+    states = trace.encoder_states  # (batch, source, width)
+    decoder_states = trace.decoder_states  # (batch, target, width)
     samples = torch.arange(len(states), device=states.device)
-    at = exchange.position
-    change = (fitted.encoder.input[exchange.new] - fitted.encoder.input[exchange.old]).to(states)
-    swapped, alone = states.clone(), states.clone()
-    swapped[samples, at] += change
-    temporal = (
-        fitted.encoder.temporal.to(states.device)[at] + fitted.encoder.input.to(states.device)[exchange.new]
-    )
-    alone[samples, at] = temporal.to(states)
-    lag = torch.arange(states.shape[1], device=states.device) - at[:, None]  # (batch, source)
-    known = effects.encoder[exchange.old[:, None], exchange.new[:, None], lag.clamp(min=0)]
-    moved = states + known.to(states) * ((lag >= 0) & trace.source_mask)[:, :, None]
+    position = exchange.position
+    input_components = fitted.encoder.input
+    temporal_components = fitted.encoder.temporal.to(states.device)
+
+    with_new_input = states.clone()
+    change = input_components[exchange.new] - input_components[exchange.old]  # (batch, width)
+    with_new_input[samples, position] += change.to(states)
+
+    without_residual = states.clone()
+    new_input = input_components.to(states.device)[exchange.new]
+    without_residual[samples, position] = (temporal_components[position] + new_input).to(states)
+
+    lag = torch.arange(states.shape[1], device=states.device) - position[:, None]  # (batch, source)
+    mean_change = effects.encoder[exchange.old[:, None], exchange.new[:, None], lag.clamp(min=0)]
+    is_changed = (lag >= 0) & trace.source_mask
+    encoder_moved = states + mean_change.to(states) * is_changed[:, :, None]
+
     lengths = trace.source_mask.sum(1)
-    turned = trace.decoder_states + effects.decoder[exchange.group, at, lengths][
-        :, : trace.decoder_states.shape[1]
-    ].to(states)
+    mean_change = effects.decoder[exchange.group, position, lengths][:, : decoder_states.shape[1]]
+    decoder_moved = decoder_states + mean_change.to(states)
 
     def rows(encoder: Tensor, decoder: Tensor) -> Tensor:
         return model.attend(batch, encoder, decoder).attention
@@ -450,11 +490,11 @@ def predict_rows(
     return {
         "none": trace.attention,
         "uniform": uniform,
-        "input": rows(swapped, trace.decoder_states),
-        "input_alone": rows(alone, trace.decoder_states),
-        "encoder": rows(moved, trace.decoder_states),
-        "decoder": rows(states, turned),
-        "both": rows(moved, turned),
+        "input": rows(with_new_input, decoder_states),
+        "input_alone": rows(without_residual, decoder_states),
+        "encoder": rows(encoder_moved, decoder_states),
+        "decoder": rows(states, decoder_moved),
+        "both": rows(encoder_moved, decoder_moved),
     }
 
 
@@ -491,9 +531,25 @@ def _add(sums: Tensor, counts: Tensor, index: tuple[Tensor, ...], values: Tensor
     counts.index_put_(index, torch.ones_like(values[:, 0], dtype=torch.float64), accumulate=True)
 
 
-ROW_SETS = ("own", "fork", "same", "same_fork")
-OWN_WORDS = ("own", "fork")  # each run reads its own target; of these rows there are the nine terms
-AT_FORK = ("fork", "same_fork")
+@dataclass(frozen=True, kw_only=True)
+class RowSet:
+    """Rows of attention that are compared between two runs.
+
+    Attributes:
+        own_words: True if each run reads its own target; of these rows there are the nine terms.
+        at_fork: True for the step alone at which the translations part.
+    """
+
+    own_words: bool
+    at_fork: bool
+
+
+ROW_SETS = {
+    "own": RowSet(own_words=True, at_fork=False),
+    "fork": RowSet(own_words=True, at_fork=True),
+    "same": RowSet(own_words=False, at_fork=False),
+    "same_fork": RowSet(own_words=False, at_fork=True),
+}
 LAGS, STEPS = 12, 24  # how far the memory of the word is followed
 DIGITS = 4
 
@@ -525,8 +581,8 @@ def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fit
     steps = torch.arange(runs.rows.shape[1], device=device)
     at_fork = (steps == forks[:, None]) & runs.rows  # (batch, steps)
     attention = patched_rows(model, runs)
-    before = (decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0])
-    with_first_words, with_second_words = (decoder_parts(runs, 1, words, fitted) for words in (0, 1))
+    first_parts, second_parts = runs.encoder_parts
+    before = (decoder_parts(runs, FIRST_RUN, fitted), first_parts)
     outcome: dict = {
         "kind": swap.kind,
         "pairs": len(pairs),
@@ -534,25 +590,25 @@ def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fit
         "attended": _attended(traces, pairs, forks),
         **{name: {} for name in ("change", "terms", "routes", "outside", "patches")},
     }
-    for row_set in ROW_SETS:
-        own_words = row_set in OWN_WORDS
-        rows = at_fork if row_set in AT_FORK else runs.rows
-        patches = PATCHES if own_words else SAME_WORDS_PATCHES
-        second_attention = attention["ESW" if own_words else "ES"]
-        after = (with_second_words if own_words else with_first_words, runs.encoder_parts[1])
+    for name, row_set in ROW_SETS.items():
+        rows = at_fork if row_set.at_fork else runs.rows
+        patches = PATCHES if row_set.own_words else SAME_WORDS_PATCHES
+        second = SECOND_RUN if row_set.own_words else SECOND_SOURCE
+        second_attention = attention[second.key]
+        after = (decoder_parts(runs, second, fitted), second_parts)
 
         routes = route_changes(before, after, runs.at_word)
         shares, square = change_shares(routes, rows, runs.source_mask)
         _, square_outside = change_shares(routes, rows, runs.source_mask & ~runs.at_word)
-        outcome["change"][row_set] = moved(attention[UNPATCHED], second_attention, rows)
-        outcome["routes"][row_set] = dict(zip(ROUTES, shares, strict=True))
-        outcome["outside"][row_set] = square_outside / square if square else None
-        if own_words:
+        outcome["change"][name] = moved(attention[UNPATCHED], second_attention, rows)
+        outcome["routes"][name] = dict(zip(ROUTES, shares, strict=True))
+        outcome["outside"][name] = square_outside / square if square else None
+        if row_set.own_words:
             terms, _ = change_shares(term_changes(before, after), rows, runs.source_mask)
-            outcome["terms"][row_set] = dict(zip(PAIRS, terms, strict=True))
-        outcome["patches"][row_set] = {
-            name: flip_share(attention[name], attention[UNPATCHED], second_attention, rows)
-            for name in patches
+            outcome["terms"][name] = dict(zip(PAIRS, terms, strict=True))
+        outcome["patches"][name] = {
+            patch: flip_share(attention[patch], attention[UNPATCHED], second_attention, rows)
+            for patch in patches
         }
     outcome["predictions"] = _predictions(trained, pairs, training, fitted)
     outcome["memory"] = _memory(runs, fitted)
@@ -631,8 +687,9 @@ def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
     for name, change in encoder_changes.items():
         memory[name] = _by_place(change.norm(dim=-1) / size, lags, mask=runs.source_mask, n=LAGS)
 
-    before = decoder_parts(runs, 0, 0, fitted)
-    with_first_words, with_second_words = (decoder_parts(runs, 1, words, fitted) for words in (0, 1))
+    before = decoder_parts(runs, FIRST_RUN, fitted)
+    with_first_words = decoder_parts(runs, SECOND_SOURCE, fitted)
+    with_second_words = decoder_parts(runs, SECOND_RUN, fitted)
     steps = torch.arange(runs.rows.shape[1], device=device).expand_as(runs.rows)  # (batch, steps)
     size = (before.total() - before.temporal).norm(dim=-1)[runs.rows].mean()
     decoder_changes = {

@@ -500,13 +500,16 @@ def some_good(single: Interval, heads: int) -> Interval:
 
 def paired_counts(alone: Table, several: Table) -> Table:
     """Return in how many pairs of one seed a network of one head or of several has a drawn head."""
-    by_seed = _some_drawn(alone)
-    pairs = [(drawn, by_seed[seed]) for seed, drawn in _some_drawn(several).items() if seed in by_seed]
+    of_alone = _some_drawn(alone)
+    of_several = _some_drawn(several)
+    paired = of_alone.keys() & of_several.keys()
+    drawn_alone = {seed for seed in paired if of_alone[seed]}
+    drawn_several = {seed for seed in paired if of_several[seed]}
     counts = {
-        "both": pairs.count((True, True)),
-        "several_only": pairs.count((True, False)),
-        "alone_only": pairs.count((False, True)),
-        "neither": pairs.count((False, False)),
+        "both": len(drawn_several & drawn_alone),
+        "several_only": len(drawn_several - drawn_alone),
+        "alone_only": len(drawn_alone - drawn_several),
+        "neither": len(paired - drawn_alone - drawn_several),
     }
     return Table.of([counts], BOTH, "all pairs")
 

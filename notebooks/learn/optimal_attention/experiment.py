@@ -131,37 +131,42 @@ class _Rows:
         """A number a word each, by dotted name; NaN where a word does not count."""
         present = self.batch.target_mask
         valid = self.batch.source_mask[:, None, :].expand(self.attention.shape)[present]
-        sides = {
-            "learned": self.attention, "probe": self.probe, "optimal": self.best.attention,
-            "steepest": self.descent,
-        }  # fmt: skip
-        sides = {name: values[present] for name, values in sides.items()}
-        best = sides["optimal"].round(decimals=DIGITS)
+        learned = self.attention[present]  # (word, source), as are the next four
+        probe = self.probe[present]
+        steepest = self.descent[present]
+        optimal = self.best.attention[present]
+        rounded_optimal = optimal.round(decimals=DIGITS)
         likelihood = {name: values[present] for name, values in self.likelihood.items()}
-        top = sides["probe"].argmax(-1, keepdim=True)
-        weight = sides["optimal"].gather(-1, top)[:, 0]
+
+        weight = optimal.gather(-1, probe.argmax(-1, keepdim=True))[:, 0]
+        is_unused = weight < UNUSED
         lost = likelihood["optimal"] - likelihood["largest_probe"]
-        by_name = {
-            "agreement.optimal_probe": agreement(best, sides["probe"], valid),
-            "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
-            "agreement.learned_optimal": agreement(sides["learned"], best, valid),
-            "agreement.steepest_probe": agreement(sides["steepest"], sides["probe"], valid),
-            "agreement.chance": chance_agreement(sides["probe"], valid),
+        numbers = {
+            "agreement.optimal_probe": agreement(rounded_optimal, probe, valid),
+            "agreement.learned_probe": agreement(learned, probe, valid),
+            "agreement.learned_optimal": agreement(learned, rounded_optimal, valid),
+            "agreement.steepest_probe": agreement(steepest, probe, valid),
+            "agreement.chance": chance_agreement(probe, valid),
             "largest_probe.weight": weight,
-            "largest_probe.unused": (weight < UNUSED).double(),
-            "largest_probe.lost": lost.where(weight < UNUSED, torch.nan),
-            "positions": (sides["optimal"] > UNUSED).sum(-1).double(),
+            "largest_probe.unused": is_unused.double(),
+            "largest_probe.lost": lost.where(is_unused, torch.nan),
+            "positions": (optimal > UNUSED).sum(-1).double(),
         }
-        for name, probe in self.others.items():
-            for first, values in (("optimal", best), ("steepest", sides["steepest"])):
-                agrees = agreement_with_ties_broken(values, probe[present], valid)
-                by_name[f"agreement.{first}_{name}"] = agrees
-        by_name |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
+        for name, values in self.others.items():
+            other = values[present]
+            numbers |= {
+                f"agreement.optimal_{name}": agreement_with_ties_broken(rounded_optimal, other, valid),
+                f"agreement.steepest_{name}": agreement_with_ties_broken(steepest, other, valid),
+            }
+        numbers |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
+
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
-        by_name["dependent.share"] = matters.double()
-        for name in ("agreement.optimal_probe", "agreement.learned_probe", "largest_probe.unused"):
-            by_name[f"dependent.{name.rpartition('.')[2]}"] = by_name[name].where(matters, torch.nan)
-        return by_name
+        return numbers | {
+            "dependent.share": matters.double(),
+            "dependent.optimal_probe": numbers["agreement.optimal_probe"].where(matters, torch.nan),
+            "dependent.learned_probe": numbers["agreement.learned_probe"].where(matters, torch.nan),
+            "dependent.unused": numbers["largest_probe.unused"].where(matters, torch.nan),
+        }
 
     def sentences(self) -> list[tuple[int, dict]]:
         """Samples of a length to be shown, as (index, matrices)."""
@@ -215,10 +220,14 @@ def _spelt(shown: dict, spell) -> dict:
 
 
 def _nested(flat: dict[str, float | None]) -> dict:
+    """Return numbers with a dot in their names below what stands before it."""
     nested: dict = {}
     for name, value in flat.items():
         branch, _, leaf = name.rpartition(".")
-        (nested.setdefault(branch, {}) if branch else nested)[leaf] = value
+        if branch:
+            nested.setdefault(branch, {})[leaf] = value
+        else:
+            nested[leaf] = value
     return nested
 
 

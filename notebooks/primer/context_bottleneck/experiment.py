@@ -183,7 +183,8 @@ def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
 
 
 def _numbers(m: dict) -> dict:
-    first, last = ({name: quarter(m, name, last=end) for name in QUANTITIES} for end in (False, True))
+    first = {name: quarter(m, name, last=False) for name in QUANTITIES}
+    last = {name: quarter(m, name, last=True) for name in QUANTITIES}
     falls = first["token_accuracy"] - last["token_accuracy"]
     numbers = {"shortest": first, "longest": last, "capacity": capacity(m), "slope": slope(m), "falls": falls}
     return numbers | {"parameters": m["parameters"]}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -339,28 +339,51 @@ def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **settings)
 
 
+Networks = dict[tuple[str, str], tuple[RunSpec, ...]]  # by kind and task
+
+
+class TasksCompared(NamedTuple):
+    """Networks of one kind, of two tasks or of one, whose attention is compared in a state of training."""
+
+    kind: str
+    task: str
+    other_task: str
+    state: str
+
+
+def _tasks_compared(config: Config) -> list[TasksCompared]:
+    compared = []
+    for kind in config.kind:
+        compared += [TasksCompared(kind, task, task, "trained") for task in config.task]
+        if set(TASKS) <= set(config.task):
+            compared += [TasksCompared(kind, *TASKS, state) for state in STATES]
+    return compared
+
+
+def _pattern_agreement(networks: Networks, compared: TasksCompared) -> tuple[Measurement, ...]:
+    """Measure each network beside that of the next seed, so that no two of them start alike."""
+    specs = networks[compared.kind, compared.task]
+    others = networks[compared.kind, compared.other_task]
+    settings = (("state", compared.state),)
+    return tuple(
+        Measurement(spec, task_patterns.measure_pattern_agreement, settings, (other,))
+        for spec, other in zip(specs, others[1:] + others[:1], strict=True)
+    )
+
+
 def _plan(config: Config) -> tuple[Plan, ...]:
     """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
-    kinds = (*product(config.kind, config.task), *product(("tied",), config.tied))
-    networks = {pair: specs(config, *pair) for pair in kinds}
-    layered = {(kind, task): group for (kind, task), group in networks.items() if kind != "recurrent"}
-    within = [(task, task, "trained") for task in config.task]
-    between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
-    agreement = {}
-    for kind, (first, second, state) in product(config.kind, [*within, *between]):
-        # Each network of one task beside that of the next seed of another task or the same: never one start.
-        ours, theirs = networks[kind, first], networks[kind, second]
-        agreement[kind, first, second, state] = tuple(
-            Measurement(spec, task_patterns.measure_pattern_agreement, (("state", state),), (other,))
-            for spec, other in zip(ours, theirs[1:] + theirs[:1], strict=True)
-        )
+    groups = [*product(config.kind, config.task), *(("tied", task) for task in config.tied)]
+    networks = {(kind, task): specs(config, kind, task) for kind, task in groups}
+    first_of_each = {group: of_group[:1] for group, of_group in networks.items()}
+    transformers = {(kind, task): networks[kind, task] for kind, task in groups if kind != "recurrent"}
     return (
         plan_of(networks, task_patterns.measure_patterns),
-        plan_of({pair: group[:1] for pair, group in networks.items()}, task_patterns.measure_example),
-        plan_of(layered, measure_reciprocity),
-        plan_of(layered, measure_classes),
-        plan_of(layered, measure_sources),
-        agreement,
+        plan_of(first_of_each, task_patterns.measure_example),
+        plan_of(transformers, measure_reciprocity),
+        plan_of(transformers, measure_classes),
+        plan_of(transformers, measure_sources),
+        {compared: _pattern_agreement(networks, compared) for compared in _tasks_compared(config)},
     )
 
 

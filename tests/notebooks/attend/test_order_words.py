@@ -70,9 +70,12 @@ def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
 
 def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
     fitted, _, _, runs = setting
-    first = experiment.decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
-    second = experiment.decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
-    before, after = (runs.decoder[i, i] @ runs.encoder[i].transpose(1, 2) for i in (0, 1))
+    first_states, second_states = runs.encoder
+    first_parts, second_parts = runs.encoder_parts
+    first = experiment.decoder_parts(runs, experiment.FIRST_RUN, fitted), first_parts
+    second = experiment.decoder_parts(runs, experiment.SECOND_RUN, fitted), second_parts
+    before = runs.decoder[experiment.FIRST_RUN] @ first_states.transpose(1, 2)
+    after = runs.decoder[experiment.SECOND_RUN.of_decoder] @ second_states.transpose(1, 2)
     change = (after - before) * runs.rows[:, :, None] * runs.source_mask[:, None, :]
     routes = experiment.route_changes(first, second, runs.at_word)
     torch.testing.assert_close(routes.sum(0), change, atol=1e-5, rtol=1e-4)
@@ -86,7 +89,8 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
         rows = experiment.patched_rows(trained.model, runs)
-        for name, batch in zip((experiment.UNPATCHED, "ESW"), batches, strict=True):
+        names = (experiment.UNPATCHED, experiment.SECOND_RUN.key)
+        for name, batch in zip(names, batches, strict=True):
             whole = trained.model(batch).attention[:, : runs.rows.shape[1]]
             torch.testing.assert_close(rows[name][runs.rows], whole[runs.rows], atol=1e-5, rtol=1e-4)
     if trained.spec.architecture == "AO":  # no start to take, and no other word's state to change
@@ -95,6 +99,10 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
         assert torch.equal(rows["ES"], rows["e_word"])
     else:
         assert not torch.allclose(rows["S"], rows[experiment.UNPATCHED])
+
+
+def test_a_patch_is_called_by_the_letters_of_what_it_takes():
+    assert [*experiment.WHOLE_PATCHES] == ["E", "S", "W", "ES", "EW", "SW", "ESW"]
 
 
 def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):

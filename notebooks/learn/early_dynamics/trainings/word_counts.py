@@ -344,20 +344,17 @@ NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 def measure_word_counts(recording: Recording) -> dict:
     """The recording with words in place of ids: for each listed source word its best target words."""
     text = text_of(recording.spec.resolved)
-    source, target = text.source_vocabulary.words, text.target_vocabulary.words
-    rows = [
-        {"source": source[word]}
-        | {
-            name: [
-                [target[other], value]
-                for other, value in zip(
-                    recording[f"{name}_words"][i].tolist(), recording[name][i].tolist(), strict=True
-                )
-            ]
-            for name in ("counted", "iterated")
-        }
-        for i, word in enumerate(recording["words"].tolist())
-    ]
+    source_words, target_words = text.source_vocabulary.words, text.target_vocabulary.words
+
+    def best_of(place: int, name: str) -> list[list]:
+        """Target words with their values, for the source word listed there."""
+        words = [target_words[word] for word in recording[f"{name}_words"][place].tolist()]
+        return [[word, value] for word, value in zip(words, recording[name][place].tolist(), strict=True)]
+
+    rows = []
+    for place, word in enumerate(recording["words"].tolist()):
+        row = {"source": source_words[word]}
+        rows.append(row | {name: best_of(place, name) for name in ("counted", "iterated")})
     numbers = {name: recording[name].item() for name in NUMBERS}
     return {"rows": rows, "log_likelihood": recording["log_likelihood"].tolist()} | numbers
 
