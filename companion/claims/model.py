@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
@@ -117,11 +118,27 @@ class PublishedTables:
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, name: str) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self.entries if entry.table == name)
+        return self._by_table.get(name, ())
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry.table for entry in self.entries))
+        return tuple(self._by_table)
+
+    @cached_property
+    def _by_table(self) -> dict[str, tuple[Entry, ...]]:
+        tables: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            tables.setdefault(entry.table, []).append(entry)
+        return {name: tuple(entries) for name, entries in tables.items()}
+
+    @cached_property
+    def _names_in(self) -> dict[tuple[str, str], dict[str, None]]:
+        """Names of data sets and of quantities, by table and kind: hundreds of claims look them up."""
+        names: dict[tuple[str, str], dict[str, None]] = {}
+        for entry in self.entries:
+            for kind in ("dataset", "quantity"):
+                names.setdefault((entry.table, kind), {})[getattr(entry, kind)] = None
+        return names
 
     def published(self, reference: Reference) -> Published:
         """What a reference covers, with its number where it is one.
@@ -131,10 +148,10 @@ class PublishedTables:
         if not self.entries:
             raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
         check_known("table", reference.table, self.names)
-        covered = entries = self.table(reference.table)
+        covered = self.table(reference.table)
         for kind in ("dataset", "quantity"):
             if (name := getattr(reference, kind)) is not None:
-                known = dict.fromkeys(getattr(entry, kind) for entry in entries)
+                known = self._names_in[reference.table, kind]
                 check_known(f"{kind} in table {reference.table}", name, known)
                 covered = tuple(entry for entry in covered if getattr(entry, kind) == name)
         if not covered:
