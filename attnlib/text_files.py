@@ -597,14 +597,16 @@ def _segments(side: _Side) -> Iterator[str]:
 
 
 def _language(languages: list[str], side: _Side) -> str:
-    if side.index is not None and len(languages) == 2:
-        return languages[side.index]
     if side.part is None:
+        if side.index is not None and len(languages) == 2:
+            return languages[side.index]
         raise BadInput(
             f"{side.label} is a translation memory with {', '.join(languages) or 'no language'}; name one on "
             f"each side, as in source={side.name}#en target={side.name}#de"
         )
     part = side.part.lower()
+    if part.isdecimal() and 1 <= int(part) <= len(languages):
+        return languages[int(part) - 1]
     variants = [language for language in languages if language.partition("-")[0] == part]
     if part in languages:
         return part
