@@ -36,7 +36,7 @@ def test_another_head_makes_other_links():
     assert links(choice=HeadChoice(0, 1)) == [(1, 0), (1, 1)]
 
 
-def test_a_mean_is_over_attention_and_not_over_links():
+def test_a_mean_is_over_attention_rather_than_links():
     assert links(choice=HeadChoice(0, "mean")) == [(0, 0), (1, 1)]
 
 
@@ -118,7 +118,7 @@ def test_a_head_that_is_not_there_is_refused(layer, head):
         choices_of({0: 2, 1: 1}, layer, head)
 
 
-def test_all_choices_are_heads_and_means():
+def test_all_choices_are_heads_or_means():
     assert len(all_choices({0: 2, 1: 1})) == 3 + 2 + 1
 
 

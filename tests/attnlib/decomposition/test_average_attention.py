@@ -161,7 +161,7 @@ def fitting_sizes(summed, bound):
 
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
-def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
+def test_averages_within_the_bound_depend_on_no_order(some, others, bound, random):
     """Of halves through files, of the whole and of any order: sizes kept, samples, sums, what is beyond."""
     every = [*some, *others]
     shuffled = random.sample(every, len(every))
