@@ -95,7 +95,7 @@ def positional_heads(target, source, draw):
     return sharp | {"relative": (-(apart**2) / (2 * 0.08**2)).softmax(-1)}
 
 
-def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
+def test_typicality_tells_heads_by_position_from_heads_by_content():
     draw = generator(0)
     sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
     samples = [positional_heads(*size, draw) for size in sizes]

@@ -131,7 +131,7 @@ def test_the_kernel_sums_what_it_serves():
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_state_that_is_not_finite_is_refused_and_nothing_changes(bad, dtype):
+def test_refusing_a_state_that_is_not_finite_changes_nothing(bad, dtype):
     states, tokens = BATCH[0].to(dtype), BATCH[1]
     components = Components(4).update(states, tokens)
     before = {name: table.clone() for name, table in components.state_dict().items()}
