@@ -156,7 +156,7 @@ def test_a_network_is_followed_through_training(shown):
     assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
 
 
-def test_what_is_chosen_is_followed_too(shown):
+def test_heads_and_tasks_are_followed_too(shown):
     page, data = shown("drawn-or-driven-away heads")
     drawn = [one for one in data["networks"] if (one["kind"], one["way"]) == ("single", "drawn")]
     assert numbers(page.locator(".key [data-way=drawn]").inner_text())[0] == len(drawn) > 0
@@ -187,7 +187,7 @@ def average_of(data, n):
     return weights(data, data["points"]["average"][n], data["points"]["across"][n])
 
 
-def test_the_dial_moves_all_that_is_drawn(shown):
+def test_the_dial_moves_matrices_shares_and_points_together(shown):
     page, data = shown("dial")
     for _ in range(4):
         page.locator("input[type=range]").press("ArrowRight")
@@ -485,7 +485,7 @@ def test_the_network_in_the_page_is_torchs(shown, task, architecture):
             torch.testing.assert_close(torch.tensor(given[i]["terms"]), expected, atol=2e-4, rtol=1e-5)
 
 
-def test_a_switch_changes_what_follows(shown):
+def test_a_switch_changes_attention_and_output(shown):
     batch, trace, terms = pass_of("scan", "AED", samples=64)
     right = (trace.logits.argmax(-1) == trace.target_outputs) | ~batch.target_mask
     # It writes the target.
