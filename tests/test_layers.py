@@ -44,7 +44,7 @@ def test_the_three_rooms_have_one_direction():
         assert "notebooks" not in rooms(path), path
 
 
-def test_a_figure_imports_what_figures_share_and_no_other_figure_but_one():
+def test_a_figure_imports_no_other_figure_but_one():
     one = (("beyond", "your_own_model"), ("beyond", "transformer_heads"))
     for path in FILES["notebooks"]:
         own = path.relative_to(ROOT).parts[1:-1]

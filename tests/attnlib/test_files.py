@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -57,29 +58,47 @@ def test_what_a_killed_writer_left_goes_when_the_lock_is_next_taken(writer, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", ".lock-of-another-kind", "other"]
 
 
-def test_the_disk_is_told_of_a_file_and_then_of_its_name(tmp_path, monkeypatch):
+def test_the_disk_is_told_of_a_file_before_its_name(tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(os, "fsync", lambda handle: told.append(os.fstat(handle).st_ino))
     write_text_atomic(tmp_path / "a", "x")
     assert told == [path.stat().st_ino for path in (tmp_path / "a", tmp_path)]
 
 
-def test_a_lock_is_free_again_and_names_the_child_that_inherits_it(tmp_path):
+def test_a_lock_is_free_again(tmp_path):
     for _ in range(2):
-        with locked(tmp_path) as lock:
-            record_holder(lock, 4711)
+        with locked(tmp_path):
+            pass
+
+
+def test_a_lock_names_the_child_that_inherits_it(tmp_path):
+    with locked(tmp_path) as lock:
+        record_holder(lock, 4711)
     assert holder(tmp_path).startswith("process 4711, since ")
 
 
-def test_a_file_that_grows_too_large_is_refused_and_the_old_one_stays(tmp_path):
-    write_text_atomic(tmp_path / "result", "whole")
+@contextmanager
+def files_of_at_most(size):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     try:
-        with pytest.raises(BadInput, match="File too large; what was there before is unchanged: make room"):
-            write_text_atomic(tmp_path / "result", "x" * 2000)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_file_that_grows_too_large_is_refused(tmp_path):
+    with (
+        files_of_at_most(1000),
+        pytest.raises(BadInput, match="File too large; what was there before is unchanged: make room"),
+    ):
+        write_text_atomic(tmp_path / "result", "x" * 2000)
+
+
+def test_a_file_stays_where_its_successor_grows_too_large(tmp_path):
+    write_text_atomic(tmp_path / "result", "whole")
+    with files_of_at_most(1000), pytest.raises(BadInput):
+        write_text_atomic(tmp_path / "result", "x" * 2000)
     assert (tmp_path / "result").read_text() == "whole"
     assert os.listdir(tmp_path) == ["result"]
 
@@ -110,12 +129,19 @@ TENSORS = {
 }
 
 
-def test_tensors_are_read_back_by_any_reader_and_in_any_order_are_the_same_bytes(tmp_path):
+def test_tensors_are_read_back_by_any_reader():
     content = sealed.save(TENSORS, {"method": "means", "format": "x"})
     torch.testing.assert_close(any_reader(content), TENSORS, rtol=0, atol=0)
+
+
+def test_tensors_in_any_order_are_the_same_bytes():
+    content = sealed.save(TENSORS, {"method": "means", "format": "x"})
     assert sealed.save(dict(reversed(TENSORS.items())), {"format": "x", "method": "means"}) == content
+
+
+def test_a_file_of_tensors_has_the_bytes_of_its_content(tmp_path):
     sealed.save_file(TENSORS, tmp_path / "t", {"method": "means", "format": "x"})
-    assert (tmp_path / "t").read_bytes() == content
+    assert (tmp_path / "t").read_bytes() == sealed.save(TENSORS, {"method": "means", "format": "x"})
     torch.testing.assert_close(sealed.load_file(tmp_path / "t"), TENSORS, rtol=0, atol=0)
 
 

@@ -82,13 +82,19 @@ def attention_of(**options):
     return Attention("cross", 0, query_inputs=states, key_inputs=states, maps=(identity, identity), **options)
 
 
-def test_weights_of_an_attention_may_be_given_and_read_as_its_attention():
-    weights = torch.full((1, 1, 2, 2), 0.5)
+WEIGHTS = torch.full((1, 1, 2, 2), 0.5)
+
+
+def test_weights_of_an_attention_may_be_given_as_its_attention():
     with pytest.warns(DeprecationWarning, match="Attention.attention=….*it is weights"):
-        attention = attention_of(attention=weights)
-    assert attention.weights is weights
+        attention = attention_of(attention=WEIGHTS)
+    assert attention.weights is WEIGHTS
+
+
+def test_weights_of_an_attention_may_be_read_as_its_attention():
+    attention = attention_of(weights=WEIGHTS)
     with pytest.warns(DeprecationWarning, match="Attention.attention is deprecated"):
-        assert attention.attention is weights
+        assert attention.attention is WEIGHTS
 
 
 def test_seeing_is_with_projected():

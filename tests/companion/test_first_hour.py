@@ -165,7 +165,7 @@ def test_a_folder_that_is_no_run_is_passed_over(project):
     assert own_runs(project) == []
 
 
-def test_two_runs_differ_in_settings_and_numbers(project):
+def test_two_runs_are_compared(project):
     other = {"mine": {"AED": {"share": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3}}, "n": 4}}
     first, second = (
         Result("readout", "quick", {"seeds": n}, values, {}, {}) for n, values in ((1, VALUES), (2, other))

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pytest
 from attnlib.errors import NotMeasured
 from companion.claims.model import load_claims
 from companion.results import registry
-from companion.results.config import override
+from companion.results.config import BaseConfig, override
 from companion.results.run import computed, run
 from notebooks.attend.temporal_share.drawing import readme_figure
 from tests.notebooks.figure_builders import Given, tiny, tiny_request
@@ -38,7 +39,7 @@ def drawn(request, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_each_drawing_has_marks_and_words_and_nothing_cut_off(drawn):
+def test_no_drawing_has_a_fault(drawn):
     _, page, _ = drawn
     faults = {drawing.name: drawing.faults() for drawing in page.drawings}
     assert faults == {drawing.name: [] for drawing in page.drawings}
@@ -72,7 +73,7 @@ def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
-def test_what_nobody_has_measured_has_no_number_and_is_no_error(name):
+def test_what_nobody_has_measured_has_no_number(name):
     if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     if not any(True for _ in registry.load(name).measurements(tiny(name))):
@@ -93,28 +94,69 @@ def _networks(values: object) -> Iterator[int]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_resamples")
 @pytest.mark.parametrize("name", registry.names())
-def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
+def test_a_tiny_run_has_what_its_claims_read(name, tmp_path, models):
     if name in PUBLISHED["texts"] and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
-    module = registry.load(name)
     result = run(tiny_request(name), out=tmp_path, models=models)
-    settings = [setting for profile in module.PROFILES.values() for setting in vars(profile).items()]
-    several = [(field, one) for field, value in settings if isinstance(value, tuple) for one in value]
-    free = {own for field, one in several for own in (str(one), f"{field}_{one}")}
     keys = [key for claim in load_claims(ROOT / "claims") if claim.experiment == name for key in claim.keys]
     asked = [key for key in dict.fromkeys(keys) if not key.startswith(tuple(PUBLISHED["by_outcome"]))]
-    lost = [key for key in asked if not _resolves(result.values, key.split("."), free)]
-    assert not lost
+    stand_ins = stand_ins_of(name)
+    assert [key for key in asked if not leads_somewhere(result.values, key.split("."), stand_ins)] == []
 
 
-def _resolves(here: object, names: list[str], free: set[str]) -> bool:
-    """Whether a key leads somewhere; any value of a setting stands for one that a tiny run leaves out."""
+def stand_ins_of(name: str) -> dict[str, set[str]]:
+    """Return, for each value of a setting that a profile has, the values of that setting in a tiny run.
+
+    A value is at a key as it is, or behind the name of its setting. Where a setting is empty in the tiny run,
+    others of its type stand in.
+    """
+    of_tiny_run = tiny_values(tiny(name))
+    stand_ins: dict[str, set[str]] = {}
+    for profile in registry.load(name).PROFILES.values():
+        for setting, values in vars(profile).items():
+            for value in values if isinstance(values, tuple) else ():
+                stand_ins.setdefault(str(value), set()).update(map(str, of_tiny_run[setting]))
+                with_name = {f"{setting}_{other}" for other in of_tiny_run[setting]}
+                stand_ins.setdefault(f"{setting}_{value}", set()).update(with_name)
+    return stand_ins
+
+
+def tiny_values(config: BaseConfig) -> dict[str, tuple]:
+    """Return values of each setting that may have several; of an empty one those of others of its type."""
+    settings = vars(config)
+    types = {field.name: field.type for field in fields(config)}
+    several = [name for name, value in settings.items() if isinstance(value, tuple)]
+    values = {}
+    for name in several:
+        alike = [settings[other] for other in several if types[other] == types[name]]
+        values[name] = settings[name] or tuple(chain(*alike))
+    return values
+
+
+def leads_somewhere(values: object, names: list[str], stand_ins: dict[str, set[str]]) -> bool:
+    """Return True if a key leads to a value, or would if a tiny run had all values of its settings."""
     if not names:
         return True
+    if not isinstance(values, dict):
+        return False
     name, *rest = names
-    if not isinstance(here, dict) or name in here:
-        return isinstance(here, dict) and _resolves(here[name], rest, free)
-    return name in free and any(_resolves(own, rest, free) for own in here.values())
+    places = [name] if name in values else sorted(stand_ins.get(name, set()) & values.keys())
+    return any(leads_somewhere(values[place], rest, stand_ins) for place in places)
+
+
+@pytest.mark.parametrize(
+    ("key", "leads"),
+    [
+        pytest.param("scan.share", True, id="there"),
+        pytest.param("reversal.share", True, id="a_task_that_a_tiny_run_leaves_out"),
+        pytest.param("reversal.shares", False, id="a_name_that_is_not_there"),
+        pytest.param("AED.share", False, id="a_value_of_another_setting"),
+        pytest.param("scan.share.low", False, id="beyond_a_number"),
+    ],
+)
+def test_only_a_value_of_the_same_setting_stands_in(key, leads):
+    stand_ins = {"scan": {"scan"}, "reversal": {"scan"}, "AED": {"AED"}}
+    assert leads_somewhere({"scan": {"share": 0.5}}, key.split("."), stand_ins) is leads
 
 
 def test_the_figure_of_the_readme_is_drawn_from_the_committed_result():

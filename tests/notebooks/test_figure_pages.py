@@ -28,7 +28,7 @@ def drawing(
     return Drawing("example", figure, as_svg(figure), alt, caption)
 
 
-def test_a_drawing_with_marks_and_words_has_no_faults():
+def test_a_drawing_of_labelled_marks_has_no_faults():
     assert drawing().faults() == []
 
 

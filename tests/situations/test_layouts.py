@@ -126,7 +126,7 @@ def of_one_layer(query, key):
     return Modules(drawn(OneStream()), place, run, start=1)
 
 
-def test_thirds_of_a_layer_are_queries_and_keys():
+def test_thirds_of_a_layer_are_told_apart():
     (attention,) = of_one_layer("to_qkv:0/3", "to_qkv:1/3").trace(BATCH).attentions
     assert attention.query_site == attention.key_site
     assert attention.scores.shape == (2, HEADS, 3, 3)

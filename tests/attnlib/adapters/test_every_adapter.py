@@ -364,7 +364,7 @@ def test_positions_and_predictions_are_those_of_a_plain_call(name):
 
 
 @pytest.mark.parametrize("plain", [toys.frames_batch("Speech2Text"), BATCH], ids=["frames", "tokens"])
-def test_batches_may_come_in_arrays_and_lists(plain):
+def test_batches_may_come_in_any_array_or_list(plain):
     """As processors make them: short integers, and masks as zeros and ones."""
     own = {name: tensor for name, tensor in vars(plain).items() if isinstance(tensor, torch.Tensor)}
     made = {name: tensor.numpy() for name, tensor in own.items()} | {"target": plain.target.tolist()}

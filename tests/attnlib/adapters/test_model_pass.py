@@ -108,7 +108,7 @@ def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themse
     assert (one.causal, one.query_site, one.key_site) == (True, *["decoder_self.2.query"] * 2)
 
 
-def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
+def test_two_precisions_are_computed_with_in_the_finer():
     finer = {name: FULL[name].double() for name in ("cross.3.query_weight", "encoder_states")}
     found = {one.name: one for one in pass_of_tensors(FULL | finer).attentions}
     assert found["cross.3"].scores.dtype == torch.float64

@@ -65,7 +65,7 @@ def test_growing_is_what_the_pseudo_code_does(method, final, forward, backward):
 
 
 @given(LINKS, LINKS)
-def test_what_is_grown_lies_between_intersection_and_union(forward, backward):
+def test_what_is_grown_has_the_intersection_within_the_union(forward, backward):
     inner, outer = symmetrise(forward, backward, "intersection"), symmetrise(forward, backward, "union")
     assert inner <= symmetrise(forward, backward, "grow-diag") <= symmetrise(forward, backward) <= outer
 

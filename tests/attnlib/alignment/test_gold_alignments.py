@@ -41,14 +41,14 @@ def links_by_hand(pharaoh):
     return lines
 
 
-def test_both_files_of_the_german_and_english_links_say_the_same():
+def test_both_files_of_the_german_english_links_say_the_same():
     _, _, pharaoh, naacl = german_english()
     of_pharaoh = read_gold(pharaoh.splitlines()).links
     assert read_gold(naacl.splitlines()).links == of_pharaoh
     assert [set(gold.sure) for gold in of_pharaoh] == links_by_hand(pharaoh)
 
 
-def test_one_german_and_english_link_leads_outside_its_sentence():
+def test_one_german_english_link_leads_outside_its_sentence():
     source, target, pharaoh, _ = german_english()
     of_text, n_outside = gold_of_text(read_gold(pharaoh.splitlines()), source, target)
     assert (sum(len(gold.sure) for gold in of_text), n_outside) == (1_232, 1)

@@ -36,7 +36,7 @@ def test_another_head_makes_other_links():
     assert links(choice=HeadChoice(0, 1)) == [(1, 0), (1, 1)]
 
 
-def test_a_mean_is_over_attention_and_not_over_links():
+def test_a_mean_is_over_attention_rather_than_links():
     assert links(choice=HeadChoice(0, "mean")) == [(0, 0), (1, 1)]
 
 
@@ -46,7 +46,7 @@ def test_the_mean_over_all_heads_counts_every_head_once():
     assert links(one_more, choice=HeadChoice("mean", "mean")) == [(1, 0), (0, 1)]
 
 
-def test_read_takes_the_step_after_and_leaves_the_last_word_without():
+def test_read_takes_the_step_after():
     assert links(choice=HeadChoice(0, "mean"), shift="read") == [(1, 0)]
 
 
@@ -65,7 +65,7 @@ def test_pieces_of_a_target_word_are_averaged():
     assert links(weights, target=Words(("a",), (0, 0))) == [(1, 0)]
 
 
-def test_special_pieces_make_no_links_and_get_none():
+def test_special_pieces_have_no_links():
     weights = {0: torch.tensor([[[0.1, 0.9], [0.5, 0.5]]])}
     assert links(weights, target=Words(("a",), (0, NO_WORD)), source=Words(("a",), (0, NO_WORD))) == [(0, 0)]
 
@@ -118,7 +118,7 @@ def test_a_head_that_is_not_there_is_refused(layer, head):
         choices_of({0: 2, 1: 1}, layer, head)
 
 
-def test_all_choices_are_heads_and_means():
+def test_all_choices_are_heads_or_means():
     assert len(all_choices({0: 2, 1: 1})) == 3 + 2 + 1
 
 

@@ -53,7 +53,7 @@ def test_every_piece_is_of_a_word(marking, pieces, of_piece):
     assert join_pieces(pieces, marking).of_piece == of_piece
 
 
-def test_a_special_piece_is_of_no_word_and_parts_its_neighbours():
+def test_a_special_piece_parts_its_neighbours():
     joined = join_pieces(["▁a", "</s>", "b"], "▁", special=[1])
     assert (joined.words, joined.of_piece) == (("a", "b"), (0, NO_WORD, 1))
 

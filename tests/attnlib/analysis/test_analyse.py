@@ -74,7 +74,7 @@ def test_rows_of_heads_have_the_columns_that_are_declared():
     assert {tuple(row) for row in rows} == {tuple(HEAD_COLUMNS)}
 
 
-def test_rows_are_in_the_order_of_kinds_layers_and_heads():
+def test_rows_are_ordered_by_kind_layer_head():
     def trace(number):
         one = TOY(number)
         layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attentions)]
@@ -86,7 +86,7 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     assert list(found.samples[0].attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
 
 
-def test_what_is_shown_are_the_first_samples_judged_with_their_attention_and_probe():
+def test_the_first_samples_judged_are_shown_whole():
     found, one = analyse(Stream(TOY, range(5), TOY.probe)), TOY(4)
     counted = {side: one.counted(side) for side in ("source", "target")}
     whole = (counted["source"].any(1) & counted["target"].any(1)).nonzero()[:, 0].tolist()
@@ -126,7 +126,7 @@ def test_what_terms_rebuild_of_the_sentences_shown_is_what_the_rows_say(bias):
 
 
 @pytest.mark.parametrize("entries", [4 * HEADS * 3 * 20, 4 * HEADS * 9, samples.ENTRIES])
-def test_no_more_sentences_and_positions_are_kept_than_fit(monkeypatch, entries):
+def test_no_more_entries_are_kept_than_fit(monkeypatch, entries):
     monkeypatch.setattr(samples, "ENTRIES", entries)
     found = analyse(Stream(Toy(), range(5))).samples
     assert sum(maps.numel() for own in found for maps in own.maps.values()) <= entries

@@ -273,7 +273,7 @@ def tensors_of(made, samples):
     return {name: own[samples] for name, own in vars(made).items() if isinstance(own, torch.Tensor)}
 
 
-def test_unseen_words_and_places_are_counted():
+def test_what_is_unseen_is_counted():
     """Fitted on one sample of the words 0 1, judged on one of 0 1 2: a third is new, word and place."""
     two = by_hand([[1.0, 1.0]])
     three = by_hand([[1.0, 1.0, 1.0]])
@@ -530,7 +530,7 @@ def second():
     return analyse(Stream(toy(3.0), BATCHES))
 
 
-def test_a_head_that_was_altered_differs_and_the_other_does_not(first, second):
+def test_only_a_head_that_was_altered_differs(first, second):
     found, back = compare(first, second), compare(second, first)
     assert found.paired
     assert len(found.rows) == 2 * len(MEASURES)

@@ -74,14 +74,14 @@ def test_readings_of_nine_terms_are_the_shares_of_parts(part):
     assert readings["mean_absolute_share"] == pytest.approx(of_parts.mean_absolute[part])
 
 
-def test_parts_and_the_bias_sum_to_one(analysis):
+def test_split_shares_with_the_bias_sum_to_one(analysis):
     parts = analysis.tables.parts()
     bias = analysis.tables.heads()["position_bias_share"]
     split = parts.groupby(["kind", "layer", "head"], sort=False)["split_share"].sum()
     assert list(split + bias.to_numpy()) == pytest.approx([1] * len(bias))
 
 
-def test_the_columns_of_heads_are_own_and_any_term_shares(analysis):
+def test_columns_of_heads_are_shares_of_parts(analysis):
     parts = analysis.tables.parts().set_index(["kind", "layer", "head", "part"]).sort_index()
     for row in analysis.heads:
         of_head = parts.loc[row["kind"], row["layer"], row["head"]]
@@ -110,5 +110,5 @@ def test_frames_have_the_columns_that_are_declared(analysis):
     assert columns[4:6] == ["query_part", "key_part"]
 
 
-def test_every_reading_and_side_is_known():
+def test_readings_with_their_sides_are_known():
     assert (READINGS, FACTOR_SIDES) == (("own", "split", "any_term"), ("query", "keys", "both"))

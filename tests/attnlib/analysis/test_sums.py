@@ -102,7 +102,7 @@ def test_sums_by_another_fit_cannot_be_merged():
         pytest.param("attnlib.analysis.judge", "HeldOutSums", "JudgedSums", id="sums of the second pass"),
     ],
 )
-def test_a_former_name_warns_and_is_the_present_one(module, former, present):
+def test_a_former_name_is_the_present_one(module, former, present):
     loaded = import_module(module)
     with pytest.warns(DeprecationWarning, match=present):
         replaced = getattr(loaded, former)

@@ -95,7 +95,7 @@ def positional_heads(target, source, draw):
     return sharp | {"relative": (-(apart**2) / (2 * 0.08**2)).softmax(-1)}
 
 
-def test_sharp_heads_by_position_are_typical_and_those_by_content_are_not():
+def test_typicality_tells_heads_by_position_from_heads_by_content():
     draw = generator(0)
     sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
     samples = [positional_heads(*size, draw) for size in sizes]
@@ -161,7 +161,7 @@ def fitting_sizes(summed, bound):
 
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
-def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
+def test_averages_within_the_bound_depend_on_no_order(some, others, bound, random):
     """Of halves through files, of the whole and of any order: sizes kept, samples, sums, what is beyond."""
     every = [*some, *others]
     shuffled = random.sample(every, len(every))

@@ -133,11 +133,11 @@ def test_hand_worked_readings():
     assert frame.index.name == "part"
 
 
-@given(batches)
-def test_split_shares_sum_to_one_and_so_does_each_side(batch):
+@pytest.mark.parametrize("reading", ["split", "decoder", "encoder", "mean_absolute"])
+@given(batch=batches)
+def test_shares_of_parts_sum_to_one(reading, batch):
     parts = shares(*batch, split="shapley")
-    for reading in ("split", "decoder", "encoder", "mean_absolute"):
-        assert sum(getattr(parts, reading).values()) == pytest.approx(1)
+    assert sum(getattr(parts, reading).values()) == pytest.approx(1)
 
 
 @given(batches)
@@ -178,13 +178,25 @@ def test_another_way_to_split_is_refused():
 # Pooled parts.
 
 
-def test_pooled_terms_add_up_and_have_the_place_of_the_first():
-    terms = small_terms()
-    pooled = terms.pooled("residual", "temporal")
+@pytest.fixture
+def pooled():
+    return small_terms().pooled("residual", "temporal")
+
+
+def test_pooled_parts_have_the_place_of_the_first(pooled):
     assert pooled.parts == ("temporal+residual", "input")
-    expected = terms[0, 1] + terms[2, 1]
-    assert torch.equal(pooled["temporal+residual", "input"], expected)
-    assert torch.equal(pooled.sum((0, 1)), terms.sum((0, 1)))
+
+
+def test_a_pooled_term_is_the_sum_of_its_terms(pooled):
+    terms = small_terms()
+    assert torch.equal(pooled["temporal+residual", "input"], terms[0, 1] + terms[2, 1])
+
+
+def test_pooled_terms_sum_to_the_score(pooled):
+    assert torch.equal(pooled.sum((0, 1)), small_terms().sum((0, 1)))
+
+
+def test_a_table_of_pooled_terms_has_a_row_for_each(pooled):
     assert len(pooled.to_frame()) == 4 * 10
 
 

@@ -18,7 +18,7 @@ from attnlib.decomposition.rows import valid_rows
 from attnlib.decomposition.shares import covariance_shares_by_sample
 from attnlib.decomposition.substitution import ALL_PAIRS, similarity_by_sample
 from attnlib.decomposition.two_way import connected_pieces
-from attnlib.errors import CorruptFile
+from attnlib.errors import BadInput, CorruptFile
 from tests.attnlib.decomposition import component_builders as made
 from tests.attnlib.decomposition.component_builders import assert_same, corpora, fitted, tensors
 from tests.attnlib.refusals import assert_refused, refused
@@ -53,26 +53,55 @@ def test_hand_worked_components():
     assert parts.residual[0, 1].item() == 0.0  # b was seen once: nothing is left on its own sample
 
 
+def fitted_and_split(device, corpus, dtype):
+    """Components of a corpus on a device and in a precision, its parts, and its states with their mask."""
+    states, tokens, mask = (tensor.to(device) for tensor in tensors(corpus, dtype))
+    places = int(mask.any(0).nonzero().max()) + 1  # columns of padding beyond the table are no error
+    components = Components(states.shape[2], n_tokens=corpus[3], n_positions=places)
+    parts = components.update(states, tokens, mask).split(states, tokens, mask)
+    return components, parts, states, mask
+
+
+def precision_of(dtype):
+    return 1e-12 if dtype == torch.float64 else 1e-5
+
+
 @pytest.mark.signatures
 @pytest.mark.parametrize("device", DEVICES)
 @given(corpora(), st.sampled_from(DTYPES))
-def test_agrees_with_a_loop_and_parts_rebuild_the_states_in_their_dtype_single_at_least(
-    device, corpus, dtype
-):
-    states, tokens, mask = (own.to(device) for own in tensors(corpus, dtype))
+def test_components_agree_with_a_loop(device, corpus, dtype):
+    components, _, states, _ = fitted_and_split(device, corpus, dtype)
     rounded = states.double().cpu().numpy(), *corpus[1:]  # a running sum in float16 would saturate
-    places = int(mask.any(0).nonzero().max()) + 1  # columns of padding beyond the table are no error
-    components = Components(states.shape[2], n_tokens=corpus[3], n_positions=places).update(
-        states, tokens, mask
-    )
-    parts = components.split(states, tokens, mask)
-    for part in parts:
-        assert (part.dtype, part.device) == (torch.promote_types(dtype, torch.float32), states.device)
-        assert not part[~mask].any()
-    found = components.temporal.cpu(), components.input.cpu(), parts.total()[mask].cpu()
     temporal, words = components_loop(*rounded)
-    expected = temporal[:places], words, rounded[0][rounded[2]]
-    assert_same(found, expected, rounded, 1e-12 if dtype == torch.float64 else 1e-5)
+    found = components.temporal.cpu(), components.input.cpu()
+    assert_same(found, (temporal[: len(components.temporal)], words), rounded, precision_of(dtype))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(corpora(), st.sampled_from(DTYPES))
+def test_parts_rebuild_the_states(device, corpus, dtype):
+    _, parts, states, mask = fitted_and_split(device, corpus, dtype)
+    rounded = states.double().cpu().numpy(), *corpus[1:]
+    assert_same((parts.total()[mask].cpu(),), (rounded[0][rounded[2]],), rounded, precision_of(dtype))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(corpora(), st.sampled_from(DTYPES))
+def test_parts_have_the_precision_of_the_states_single_at_least(device, corpus, dtype):
+    _, parts, states, _ = fitted_and_split(device, corpus, dtype)
+    expected = torch.promote_types(dtype, torch.float32), states.device
+    assert [(part.dtype, part.device) for part in parts] == [expected] * 3
+
+
+@given(corpora(), st.sampled_from(DTYPES))
+def test_parts_are_zero_at_padding(corpus, dtype):
+    _, parts, _, mask = fitted_and_split("cpu", corpus, dtype)
+    assert not any(part[~mask].any() for part in parts)
+
+
+@given(corpora())
+def test_nothing_that_was_fitted_on_is_unseen(corpus):
+    _, parts, _, _ = fitted_and_split("cpu", corpus, torch.float32)
     assert parts.unseen_tokens == parts.unseen_positions == 0
 
 
@@ -158,7 +187,7 @@ def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
     assert not parts.total().requires_grad
 
 
-def test_components_say_their_sizes_and_what_they_hold():
+def test_components_are_shown_by_their_sizes():
     said = repr(Components(3, n_tokens=5, n_positions=4).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
     assert said == "Components(width=3, n_tokens=5, n_positions=4, method='means') of 2 positions, 1 tokens"
 
@@ -211,37 +240,58 @@ def test_a_batch_that_is_refused_is_not_split(kind, message, batch):
     assert_refused(partial(components.split, *batch), message)
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "batch"),
-    [
-        *REFUSED_BY_BOTH,
-        *((kind, *row) for kind in MAKE for row in ONLY_UPDATES.items()),
-        ("exact", "squares overflow", batch_of(states=1e200 * ONES.double())),
-    ],
-)
-def test_a_batch_that_is_refused_is_named_and_leaves_the_sums_alone(kind, message, batch):
+NOT_COUNTED = [
+    *REFUSED_BY_BOTH,
+    *((kind, *row) for kind in MAKE for row in ONLY_UPDATES.items()),
+    ("exact", "squares overflow", batch_of(states=1e200 * ONES.double())),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "batch"), NOT_COUNTED)
+def test_a_batch_that_cannot_be_counted_is_refused(kind, message, batch):
+    components = MAKE[kind]().update(*batch_of())
+    assert_refused(partial(components.update, *batch), message)
+
+
+@pytest.mark.parametrize(("kind", "message", "batch"), NOT_COUNTED)
+def test_a_batch_that_is_refused_leaves_the_sums_alone(kind, message, batch):
     components = MAKE[kind]().update(*batch_of())
     before = [table.clone() for table in sums_of(components)]
-    assert_refused(partial(components.update, *batch), message)
+    with pytest.raises(BadInput):
+        components.update(*batch)
     assert all(map(torch.equal, sums_of(components), before))
     assert components.split(*batch_of([[1, 0, 0], [0, 0, 0]])).unseen_tokens == 1
 
 
-@pytest.mark.signatures
-@pytest.mark.parametrize("method", ["means", "least_squares"])
-def test_saved_loaded_and_what_is_no_file_of_it(method, tmp_path):
+@pytest.fixture(params=["means", "least_squares"])
+def saved(request, tmp_path):
+    """Components by either method, and the file that they are saved in."""
     path = tmp_path / "c.safetensors"
-    components = Components(4, n_tokens=5, n_positions=3, method=method).update(*drawn(9, 3, 4, 5))
+    components = Components(4, n_tokens=5, n_positions=3, method=request.param).update(*drawn(9, 3, 4, 5))
     components.save(path)
+    return components, path
+
+
+@pytest.mark.signatures
+def test_components_that_were_saved_are_loaded_as_they_were(saved):
+    components, path = saved
     loaded = Components.load(path)
-    assert loaded.method == method
+    assert loaded.method == components.method
     assert all(map(torch.equal, sums_of(loaded + components), sums_of(components + components)))
     assert torch.equal(loaded.input, components.input)
-    tables = load_file(path)
-    save_file(tables, path, metadata={"format": "attnlib.components/1"})
-    assert_refused(lambda: Components.load(path), "its checksum is another", CorruptFile)
-    save_file(tables, path)
-    assert_refused(lambda: Components.load(path), "holds no components", CorruptFile)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        pytest.param({"format": "attnlib.components/1"}, "its checksum is another", id="no_checksum"),
+        pytest.param(None, "holds no components", id="no_format"),
+    ],
+)
+def test_a_file_without_components_is_not_loaded(saved, metadata, message):
+    _, path = saved
+    save_file(load_file(path), path, metadata=metadata)
+    assert_refused(lambda: Components.load(path), message, CorruptFile)
 
 
 # Growing components: what the fixed tables say, of a vocabulary and lengths that nobody named beforehand.
@@ -260,7 +310,7 @@ def batches_of(corpus, size, dtype):
 
 @pytest.mark.slow
 @given(STREAMS, STREAMS, st.integers(1, 70), st.sampled_from(DTYPES))
-def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtype):
+def test_growing_tables_say_what_fixed_tables_say_of_any_stream(corpus, other, size, dtype):
     """Through tensors on the way; the other stream has words and places that the first has not."""
     streams = [list(batches_of(own, size, dtype)) for own in (corpus, other)]
     grown, fixed = Components(3), Components(3, n_tokens=FAR * 400, n_positions=40)
@@ -280,31 +330,67 @@ def test_fits_and_splits_any_stream_as_fixed_tables_do(corpus, other, size, dtyp
         assert grown.occurrences == int(fixed.pair_counts.sum())
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: Components(1), lambda: Components(1, n_tokens=70_001, n_positions=3)]
-)
-def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
-    components = make().update(*batch_of([[5, 6]], width=1))
+SIZES = [pytest.param({}, id="growing"), pytest.param({"n_tokens": 70_001, "n_positions": 3}, id="fixed")]
+
+
+def split_with_unseen_words(sizes):
+    """Parts of words and places of which some were not fitted on; every state is 1."""
+    components = Components(1, **sizes).update(*batch_of([[5, 6]], width=1))
     mask = [[True, True, True], [True, True, True], [True, False, False]]
-    parts = components.split(*batch_of([[5, 7, 5], [70_000, 6, 6], [5, 7, 7]], mask, width=1))
-    assert (parts.unseen_tokens, parts.unseen_positions, parts.valid) == (2, 2, 7)
-    assert parts.unseen_share == 2 / 7
-    assert parts.temporal[..., 0].tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0]]
-    assert not parts.input.any()  # every state is 1, the mean of its place
+    return components.split(*batch_of([[5, 7, 5], [70_000, 6, 6], [5, 7, 7]], mask, width=1))
 
 
-def test_what_is_known_and_the_centre_by_hand():
-    """One batch of two words that lie at places 0 and 1, where they are 1 and 4."""
+@pytest.mark.parametrize("sizes", SIZES)
+def test_unseen_tokens_are_counted(sizes):
+    parts = split_with_unseen_words(sizes)
+    assert (parts.unseen_tokens, parts.valid, parts.unseen_share) == (2, 7, 2 / 7)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_unseen_positions_are_counted(sizes):
+    assert split_with_unseen_words(sizes).unseen_positions == 2
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_an_unseen_position_has_no_temporal_part(sizes):
+    temporal = split_with_unseen_words(sizes).temporal[..., 0]
+    assert temporal.tolist() == [[1, 1, 0], [1, 1, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_an_unseen_token_has_no_input_part(sizes):
+    assert not split_with_unseen_words(
+        sizes
+    ).input.any()  # that of the others is 1 less the mean of its place
+
+
+def two_words_apart():
+    """Components of two words that are at places 0 and 1, where they are 1 and 4; and a batch with others."""
     components = Components(1, method="least_squares")
     components.update(*batch_of([[5, 6]], states=torch.tensor([[[1.0], [4.0]]])))
     _, *batch = batch_of([[5, 7, 5], [7, 6, 6]], [[True, True, True], [True, True, False]])
-    states = torch.ones(2, 3, 1)
-    means = components.at_places(states, *batch)
-    assert means.known.tolist() == [[True, False, False], [False, True, False]]
-    assert means.centre.tolist() == components.centre.tolist() == [2.5]
-    parts = components.split(states, *batch)
-    assert (parts.unseen_tokens, parts.unseen_positions) == (2, 1)
-    assert (means.unseen_tokens, means.unseen_positions) == (2, 1)
+    return components, (torch.ones(2, 3, 1), *batch)
+
+
+def test_places_of_which_word_and_position_are_known_by_hand():
+    components, batch = two_words_apart()
+    assert components.at_places(*batch).known.tolist() == [[True, False, False], [False, True, False]]
+
+
+def test_the_centre_by_hand():
+    components, batch = two_words_apart()
+    assert components.at_places(*batch).centre.tolist() == components.centre.tolist() == [2.5]
+
+
+def test_means_at_places_count_what_is_unseen_as_parts_do():
+    components, batch = two_words_apart()
+    for counted in (components.split(*batch), components.at_places(*batch)):
+        assert (counted.unseen_tokens, counted.unseen_positions) == (2, 1)
+
+
+def test_parts_made_of_tensors_count_nothing_as_unseen():
+    components, batch = two_words_apart()
+    parts = components.split(*batch)
     plain = Parts(*parts.stack(), parts.mask)
     assert (plain.unseen_tokens, plain.unseen_positions) == (0, 0)
 
@@ -436,21 +522,38 @@ def side(corpus, dtype):
     return states.masked_fill(~mask[:, :, None], 0), mask, parts
 
 
+def slack_of(decoder, encoder, tolerance):
+    return 4 * tolerance * decoder.norm(dim=-1).max() * encoder.norm(dim=-1).max()
+
+
 @given(CORPORA, CORPORA, TOLERANCES)
-def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(first, second, precision):
+def test_terms_sum_to_the_score(first, second, precision):
     dtype, tolerance = precision
-    decoder, target_mask, decoder_parts = side(first, dtype)
-    encoder, source_mask, encoder_parts = side(second, dtype)
+    decoder, _, decoder_parts = side(first, dtype)
+    encoder, _, encoder_parts = side(second, dtype)
     terms = alignment_terms(decoder_parts, encoder_parts)
     scores = decoder @ encoder.transpose(1, 2)
-    slack = 4 * tolerance * decoder.norm(dim=-1).max() * encoder.norm(dim=-1).max()
     assert terms.dtype == dtype
     assert terms.shape == (3, 3, *scores.shape)
-    assert (terms.sum((0, 1)) - scores).abs().max() <= slack
-    assert not terms[:, :, ~(target_mask[:, :, None] & source_mask[:, None, :])].any()
+    assert (terms.sum((0, 1)) - scores).abs().max() <= slack_of(decoder, encoder, tolerance)
+
+
+@given(CORPORA, CORPORA, TOLERANCES)
+def test_a_term_is_the_scaled_product_of_its_two_parts(first, second, precision):
+    dtype, tolerance = precision
+    decoder, _, decoder_parts = side(first, dtype)
+    encoder, _, encoder_parts = side(second, dtype)
     halves = alignment_terms(decoder_parts, encoder_parts, scale=0.5)
     products = torch.einsum("ibtd,jbsd->ijbts", decoder_parts.stack(), encoder_parts.stack())
-    assert (halves - products / 2).abs().max() <= slack
+    assert (halves - products / 2).abs().max() <= slack_of(decoder, encoder, tolerance)
+
+
+@given(CORPORA, CORPORA, TOLERANCES)
+def test_terms_are_zero_at_padding(first, second, precision):
+    _, target_mask, decoder_parts = side(first, precision[0])
+    _, source_mask, encoder_parts = side(second, precision[0])
+    terms = alignment_terms(decoder_parts, encoder_parts)
+    assert not terms[:, :, ~(target_mask[:, :, None] & source_mask[:, None, :])].any()
 
 
 @pytest.mark.signatures
@@ -523,27 +626,45 @@ def test_hand_worked_shares():
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
-@given(batches, st.integers(0, 12))
-def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
+@given(batches)
+def test_shares_agree_with_numpy(batch):
     rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
     pooled = torch.cat(rows, 1).numpy()
     total = pooled.sum(0)
-    shares = ShareSums().update(*batch).result()
+    found = ShareSums().update(*batch).result()
     covariance = [np.cov(term, total, bias=True)[0, 1] / total.var() for term in pooled]
     means = np.abs(pooled).mean(1)
-    assert np.allclose(shares.covariance.flatten(), covariance, rtol=1e-9, atol=1e-12)
-    assert np.allclose(shares.mean_absolute.flatten(), means / means.sum(), rtol=1e-12)
-    assert (shares.rows, shares.entries) == (len(rows), pooled.shape[1])
-    assert shares.rows + shares.rows_left_out == int(batch[1].sum())
-    assert shares.covariance.sum().item() == pytest.approx(1)
-    assert shares.mean_absolute.sum().item() == pytest.approx(1)
+    assert np.allclose(found.covariance.flatten(), covariance, rtol=1e-9, atol=1e-12)
+    assert np.allclose(found.mean_absolute.flatten(), means / means.sum(), rtol=1e-12)
 
+
+@given(batches)
+def test_rows_of_shares_are_counted(batch):
+    rows = list(rows_of(*batch))
+    found = ShareSums().update(*batch).result()
+    assert (found.rows, found.entries) == (len(rows), sum(row.shape[1] for row in rows))
+    assert found.rows + found.rows_left_out == int(batch[1].sum())
+
+
+@given(batches)
+def test_shares_sum_to_one(batch):
+    found = ShareSums().update(*batch).result()
+    assert found.covariance.sum().item() == pytest.approx(1)
+    assert found.mean_absolute.sum().item() == pytest.approx(1)
+
+
+@given(batches)
+def test_shares_ignore_constants_along_a_row(batch):
     shifted = batch[0] + torch.linspace(-50, 50, 9, dtype=torch.float64).view(3, 3, 1, 1, 1)
     moved = ShareSums().update(shifted, *batch[1:]).result()
-    assert torch.allclose(moved.covariance, shares.covariance, atol=1e-8)
+    assert torch.allclose(moved.covariance, ShareSums().update(*batch).result().covariance, atol=1e-8)
+
+
+@given(batches, st.integers(0, 12))
+def test_shares_of_two_parts_merge_into_those_of_the_whole(batch, cut):
     first, second = (ShareSums().update(*part_of(batch, rows)) for rows in (slice(cut), slice(cut, None)))
-    merged = (second + first).result()
-    torch.testing.assert_close(vars(merged), vars(shares), rtol=1e-10, atol=1e-8)
+    merged, whole = (second + first).result(), ShareSums().update(*batch).result()
+    torch.testing.assert_close(vars(merged), vars(whole), rtol=1e-10, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -588,27 +709,51 @@ def test_hand_worked_agreement(rows, agreement):
     assert {name: results[name].argmax_agreement for name in agreement} == pytest.approx(agreement)
 
 
+SUBSETS_BY_HAND = {
+    "decoder residual": [("residual", part) for part in STATE_PARTS],
+    "all": ALL_PAIRS,
+    "none": [],
+}
+
+
 @given(batches)
-def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
-    subsets = {"decoder residual": [("residual", part) for part in STATE_PARTS], "all": ALL_PAIRS, "none": []}
-    results = SubstitutionSums(subsets).update(*batch).result()
-    similarity, agreement, uniform = [], [], []
+def test_substitution_agrees_with_a_loop_of_rows(batch):
+    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["decoder residual"]
+    similarity, agreement = [], []
     for row in rows_of(*batch):
         full, part = row.sum(0), row[6:].sum(0)
         similarity.append(float(1 - (full.softmax(0) - part.softmax(0)).abs().sum() / 2))
         agreement.append(float(full.argmax() == part.argmax()))
-        uniform.append(1 / len(full))
-    assert results["decoder residual"].similarity == pytest.approx(np.mean(similarity))
-    assert results["decoder residual"].argmax_agreement == pytest.approx(np.mean(agreement))
-    assert results["all"].similarity == pytest.approx(1)
-    assert results["all"].argmax_agreement == 1
-    assert results["none"].argmax_agreement == pytest.approx(np.mean(uniform))
-    assert all(result.rows == len(agreement) for result in results.values())
+    assert found.similarity == pytest.approx(np.mean(similarity))
+    assert found.argmax_agreement == pytest.approx(np.mean(agreement))
 
-    first = SubstitutionSums(subsets).update(*part_of(batch, slice(1)))
-    turned = SubstitutionSums(dict(reversed(subsets.items()))).update(*part_of(batch, slice(1, None)))
-    merged = first.merge(turned).result()
-    for name, result in results.items():
+
+@given(batches)
+def test_all_terms_rebuild_attention(batch):
+    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["all"]
+    assert found.similarity == pytest.approx(1)
+    assert found.argmax_agreement == 1
+
+
+@given(batches)
+def test_no_terms_agree_as_often_as_uniform_attention(batch):
+    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["none"]
+    expected = np.mean([1 / row.shape[1] for row in rows_of(*batch)])
+    assert found.argmax_agreement == pytest.approx(expected)
+
+
+@given(batches)
+def test_every_row_counts_for_each_subset(batch):
+    results = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()
+    assert {result.rows for result in results.values()} == {len(list(rows_of(*batch)))}
+
+
+@given(batches)
+def test_substitution_merges_in_any_order_of_names(batch):
+    first = SubstitutionSums(SUBSETS_BY_HAND).update(*part_of(batch, slice(1)))
+    reversed_names = dict(reversed(SUBSETS_BY_HAND.items()))
+    merged = first.merge(SubstitutionSums(reversed_names).update(*part_of(batch, slice(1, None)))).result()
+    for name, result in SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result().items():
         assert vars(merged[name]) == pytest.approx(vars(result))
 
 
@@ -670,21 +815,40 @@ def test_of_no_matrices_coverage_is_unknown_too():
     assert math.isnan(result.coverage)
 
 
-@given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+def expected_typicality(matrices, minimum):
+    return torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
+
+
+@given(made.attention_matrices(), st.integers(2, 8))
 @pytest.mark.filterwarnings("ignore:typicality is NaN")
-def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
-    expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
+def test_typicality_of_a_list_is_that_of_a_loop(matrices, minimum):
     listed = typicality(matrices, minimum=minimum)
+    expected = expected_typicality(matrices, minimum)
     assert torch.allclose(listed.per_sample, expected, atol=1e-12, equal_nan=True)
 
-    batches = [made.padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
-    first, second = AttentionCells(), AttentionCells()
-    for k, batch in enumerate(batches):
-        (first, second)[k % 2].update(*batch)
-    cells = second.merge(first)
-    judged = torch.cat([cells.judge(*batch, minimum=minimum) for batch in batches])
-    streamed = cells.result(judged, minimum=minimum)
-    assert torch.allclose(judged, expected, atol=1e-12, equal_nan=True)
+
+def judged_in_batches(matrices, minimum, size):
+    """Cells of two halves, merged, and the typicality of each matrix from padded batches."""
+    padded = [made.padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
+    halves = AttentionCells(), AttentionCells()
+    for number, batch in enumerate(padded):
+        halves[number % 2].update(*batch)
+    cells = halves[1].merge(halves[0])
+    return cells, torch.cat([cells.judge(*batch, minimum=minimum) for batch in padded])
+
+
+@given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+@pytest.mark.filterwarnings("ignore:typicality is NaN")
+def test_typicality_of_padded_batches_is_that_of_a_loop(matrices, minimum, size):
+    _, judged = judged_in_batches(matrices, minimum, size)
+    assert torch.allclose(judged, expected_typicality(matrices, minimum), atol=1e-12, equal_nan=True)
+
+
+@given(made.attention_matrices(), st.integers(2, 8), st.integers(1, 9))
+@pytest.mark.filterwarnings("ignore:typicality is NaN")
+def test_cells_have_the_result_of_a_list(matrices, minimum, size):
+    cells, judged = judged_in_batches(matrices, minimum, size)
+    listed, streamed = typicality(matrices, minimum=minimum), cells.result(judged, minimum=minimum)
     assert streamed.value == pytest.approx(listed.value, nan_ok=True)
     assert (streamed.coverage, streamed.cells) == (listed.coverage, listed.cells)
 
@@ -696,17 +860,29 @@ def test_average_attention_of_a_cell():
     assert torch.equal(cells.average_attention((3, 3)), torch.eye(3, dtype=torch.float64))
 
 
-def test_sums_of_terms_and_matrices_take_arrays_and_no_masks():
-    draw = torch.Generator().manual_seed(0)
+@pytest.fixture
+def drawn_terms():
+    """Terms of drawn parts of two samples without padding, mapped by an array, and their mask."""
     mask = torch.ones(2, 4, dtype=torch.bool)
-    parts = Parts(*torch.randn(3, 2, 4, 3, generator=draw), mask=mask)
-    terms = alignment_terms(map_parts(parts, np.eye(3, dtype=np.float32)), parts)
-    for sums in (ShareSums, SubstitutionSums):
-        assert str(sums().update(terms.numpy()).result()) == str(sums().update(terms, mask, mask).result())
+    parts = Parts(*torch.randn(3, 2, 4, 3, generator=torch.Generator().manual_seed(0)), mask=mask)
+    return alignment_terms(map_parts(parts, np.eye(3, dtype=np.float32)), parts), mask
+
+
+@pytest.mark.parametrize("sums", [ShareSums, SubstitutionSums])
+def test_sums_take_arrays_without_masks(drawn_terms, sums):
+    terms, mask = drawn_terms
+    assert str(sums().update(terms.numpy()).result()) == str(sums().update(terms, mask, mask).result())
+
+
+def test_cells_take_arrays_without_masks(drawn_terms):
+    terms, mask = drawn_terms
     attention = terms.sum((0, 1)).softmax(-1)
     cells = AttentionCells().update(attention.numpy())
     judged = cells.judge(attention.numpy(), mask, mask, minimum=2)
     assert torch.equal(cells.judge(attention, minimum=2), judged)
+
+
+def test_typicality_takes_arrays():
     assert typicality([np.eye(3)] * 30).value == 1
 
 

@@ -106,7 +106,7 @@ def test_moved_components_say_the_same():
     assert torch.equal(components.to("cpu").split(STATES, TOKENS).residual, residual)
 
 
-def test_the_name_of_the_last_release_warns_and_grows():
+def test_the_name_of_the_last_release_is_deprecated():
     with pytest.warns(DeprecationWarning, match=r"attnlib.Components\(width\)"):
         components = attnlib.GrowingComponents(1, "least_squares")
     assert components.update(STATES, TOKENS).occurrences == 8
@@ -128,7 +128,7 @@ OTHER_STATES = [
 
 
 @pytest.mark.parametrize(("options", "message"), OTHER_STATES)
-def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(options, message):
+def test_refusing_a_state_that_does_not_fit_changes_nothing(options, message):
     components = Components(**({"width": 1} | options))
     with pytest.raises(BadInput, match=message):
         components.load_state_dict(Components(1).update(STATES, TOKENS).state_dict())

@@ -40,7 +40,7 @@ def test_a_batch_worked_by_hand():
 
 
 @given(PAIRS, st.data())
-def test_every_row_holds_its_words_one_end_mark_and_no_padding_inside(pairs, data):
+def test_a_row_is_its_words_with_one_mark_before_padding(pairs, data):
     indices = data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
     batch = collate(corpus_of(pairs), indices)
     assert batch.indices.tolist() == indices
@@ -88,14 +88,32 @@ def test_the_stream_resumed_at_a_step_is_the_stream_from_that_step(pairs, batch_
         assert all(torch.equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
 
 
-def test_epochs_and_seeds_differ_and_batches_by_length_leave_little_padding():
-    corpus, state = varied(), torch.get_rng_state()
-    batches = list(islice(training_batches(corpus, 64, seed=0), 94))  # two epochs of these 3,000 samples
-    drawn = [batch.indices.tolist() for batch in batches]
+@pytest.fixture(scope="module")
+def two_epochs():
+    """Batches of two epochs of 3,000 samples, and the numbers of their samples."""
+    batches = list(islice(training_batches(varied(), 64, seed=0), 94))
+    return batches, [batch.indices.tolist() for batch in batches]
+
+
+def test_epochs_differ(two_epochs):
+    _, drawn = two_epochs
     assert drawn[:47] != drawn[47:]
-    assert drawn[0] != next(training_batches(corpus, 64, seed=1)).indices.tolist()
+
+
+def test_seeds_differ(two_epochs):
+    _, drawn = two_epochs
+    assert drawn[0] != next(training_batches(varied(), 64, seed=1)).indices.tolist()
+
+
+def test_batches_by_length_leave_little_padding(two_epochs):
+    batches, _ = two_epochs
     padded = sum((~batch.source_mask).sum().item() for batch in batches)
     assert padded < 0.05 * sum(batch.source.numel() for batch in batches)
+
+
+def test_drawing_batches_leaves_the_global_random_state_alone():
+    state = torch.get_rng_state()
+    next(training_batches(varied(), 64, seed=0))
     assert torch.equal(state, torch.get_rng_state())
 
 
@@ -110,12 +128,20 @@ SENTENCES = [["b", "a", "b"], ["c", "a", "b"], ["d"]]
 
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [({}, "bacd"), ({"min_count": 2}, "ba"), ({"max_words": 3}, "bac"), ({"max_words": 1}, "b"),
-     ({"min_count": 4}, "")],
-)  # fmt: skip
-def test_words_come_by_falling_count_and_ties_alphabetically_and_rare_ones_not_at_all(options, kept):
-    vocabulary = Vocabulary.from_sentences(SENTENCES, **options)
-    assert vocabulary.words == (*MARKS, *kept)
+    [
+        pytest.param({}, "bacd", id="by_falling_count_then_by_letter"),
+        pytest.param({"min_count": 2}, "ba", id="without_rare_words"),
+        pytest.param({"max_words": 3}, "bac", id="at_most_three"),
+        pytest.param({"max_words": 1}, "b", id="at_most_one"),
+        pytest.param({"min_count": 4}, "", id="all_are_rare"),
+    ],
+)
+def test_words_of_a_vocabulary(options, kept):
+    assert Vocabulary.from_sentences(SENTENCES, **options).words == (*MARKS, *kept)
+
+
+def test_marks_are_spelled_in_angle_brackets():
+    vocabulary = Vocabulary.from_sentences(SENTENCES)
     assert vocabulary.decode([PAD, BOS, EOS, UNK]) == ["<pad>", "<bos>", "<eos>", "<unk>"]
 
 
@@ -124,7 +150,7 @@ def test_an_open_vocabulary_reads_unseen_words_as_unk():
     assert vocabulary.encode(["a", "c", "b", "zebra"]).tolist() == [5, UNK, 4, UNK]
 
 
-def test_text_that_spells_a_mark_is_an_unseen_word_and_never_becomes_the_mark():
+def test_text_that_spells_a_mark_never_becomes_the_mark():
     sentences = [["<pad>", "a"], ["<pad>", "<eos>", "a"]]
     vocabulary = Vocabulary.from_sentences(sentences, open=True)
     assert vocabulary.words == (*MARKS, "a")

@@ -43,7 +43,7 @@ BATCH = nets.batch_of()
 
 @pytest.mark.signatures
 @pytest.mark.parametrize("kind", nets.RECURRENT)
-def test_loop_and_fused_give_the_same_trace(kind):
+def test_the_fused_layer_gives_the_trace_of_a_loop(kind):
     model = nets.encoder_decoder(kind)
     fused, loop = model(BATCH), model(BATCH, implementation="loop")
     torch.testing.assert_close(loop.logits, fused.logits, rtol=1e-10, atol=1e-10)
@@ -171,7 +171,7 @@ def test_scores_worked_by_hand(scoring, weights, expected):
 
 
 @pytest.mark.signatures
-def test_concat_and_additive_are_one_function():
+def test_concat_is_the_additive_function():
     concat = score_of("concat", 3, 5)
     additive = Score("additive", 3, 5)
     with torch.no_grad():
@@ -349,7 +349,7 @@ def test_dropout_between_layers_while_training_alone():
 
 
 @pytest.mark.parametrize("kind", ["learned", "uniform"])
-def test_a_text_is_what_equations_7_and_8_say_position_by_position(kind):
+def test_a_text_is_what_the_paper_says_position_by_position(kind):
     """Of the states of an LSTM in either direction over the text alone."""
     model = nets.classifier(kind)
     trace = model(TOKENS, MASK)
@@ -571,7 +571,7 @@ def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits_whatever_stands_at_padding(name):
+def test_padding_does_not_change_the_logits_of_a_sample(name):
     model = FORCED[name]()
     source = BATCH.source.masked_fill(~BATCH.source_mask, 5)
     filled = replace(BATCH, source=source, target_input=BATCH.target_input.masked_fill(~BATCH.target_mask, 6))

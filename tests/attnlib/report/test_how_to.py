@@ -55,7 +55,7 @@ def tiny(here):
     text.target.rename("my.de")
 
 
-def test_a_checkpoint_and_two_texts(here, tiny):
+def test_a_checkpoint_with_two_texts(here, tiny):
     lines = block("python", "import Checkpoint").replace("[0, 5]", "[0, 1]")
     named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', '"./tiny"')
     assert named != lines

@@ -32,12 +32,12 @@ def loaded(folder):
     return model.eval(), AutoTokenizer.from_pretrained(folder)
 
 
-def test_a_folder_and_two_lists(folder, expected):
+def test_a_folder_with_two_lists(folder, expected):
     assert analyse(folder, SOURCES, TARGETS, **OPTIONS).heads == expected
 
 
 @pytest.mark.signatures
-def test_a_name_and_two_files(folder, expected, tmp_path):
+def test_a_name_with_two_files(folder, expected, tmp_path):
     text = toys.text_of(tmp_path)
     assert analyse(str(folder), text.source, str(text.target), **OPTIONS).heads == expected
 

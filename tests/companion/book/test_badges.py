@@ -72,7 +72,7 @@ def test_a_checked_sentence_is_checked(book):
     assert "claim gains is `reproduced` today at the paper profile" in message
 
 
-def test_a_badge_opens_a_note_with_claim_outcome_number_and_link(book):
+def test_a_badge_opens_its_note(book):
     form = PageHtml(PAGE)
     text, _ = filled("It gains {verdict}`gains = reproduced`.", book, PAGE, form)
     assert (

@@ -144,7 +144,7 @@ def test_a_drawing_fits_a_telephone_at_full_size(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_drawing_has_a_title_and_a_description(name):
+def test_a_drawing_is_described(name):
     root = ElementTree.fromstring(DRAWINGS[name].svg())
     named = root.get("aria-labelledby").split()
     texts = {

@@ -49,7 +49,7 @@ def test_the_lock_is_hashed_and_leaves_torch_and_its_gpu_packages_out():
 (METADATA,) = PYPROJECT["tool"]["uv"]["dependency-metadata"]
 
 
-def test_environment_yml_and_makefile_say_what_pyproject_says():
+def test_versions_elsewhere_are_those_of_pyproject():
     assert DECLARED["torch"].specifier.contains(METADATA["version"])
     assert f"TORCH := torch=={METADATA['version']}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
     listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]

@@ -38,7 +38,7 @@ def test_a_reason_in_words(lines, words):
     assert list(explained(log)) == [f"make learn/agreement: {words}", "1 to be made; nothing was made now"]
 
 
-def test_no_hash_and_no_option_of_snakemake_is_shown():
+def test_nothing_of_snakemake_is_shown():
     text = "\n".join(explained(["Job 1: make learn/agreement", *HASHES, "[Sun Nov 29 2026]"]))
     assert "437854f5" not in text
 

@@ -76,14 +76,14 @@ def test_numbers_are_of_the_result_that_the_page_leads_with(root):
     assert shown("gain|value") == Shown("–", "not computed here: attnlib run source_reversal")
 
 
-def test_every_number_and_verdict_of_the_chapters_holds():
+def test_all_that_chapters_say_of_results_holds():
     book = Book(ROOT)
     for path, text in CHAPTERS.items():
         page = path.relative_to(ROOT / "notebooks").with_suffix("").as_posix()
         assert filled(text, book, page)[1] == [], page
 
 
-def test_every_number_and_verdict_of_the_other_pages_holds():
+def test_all_that_other_pages_say_of_results_holds():
     book = Book(ROOT)
     for path in sorted((ROOT / "book").rglob("*.md")):
         page = path.relative_to(ROOT / "book").with_suffix("").as_posix()
@@ -185,7 +185,7 @@ def test_targets_of_the_readme_exist():
         ), target
 
 
-def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
+def test_commands_in_the_prose_name_what_exists():
     told = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
     commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", told)
     assert len(commands) > 5

@@ -80,7 +80,7 @@ def cells_import(project, cell: str) -> set[str]:
     return {Path(name).relative_to(ROOT).as_posix() for name in files if name.startswith(str(ROOT))}
 
 
-def test_a_figure_rests_on_what_its_cells_import_and_what_that_imports(project):
+def test_a_figure_rests_on_all_that_its_cells_import(project):
     files = cells_import(project, "from companion.book import markup")
     assert "companion/book/markup.py" in files
     assert "companion/book/site.py" not in files
@@ -117,7 +117,7 @@ def test_what_only_type_checkers_import_does_not_count():
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
 @pytest.mark.parametrize("name", registry.names())
-def test_a_figure_rests_on_the_trainings_and_tasks_that_it_names(name, profile):
+def test_a_figure_rests_on_the_code_of_its_runs(name, profile):
     """These are found by name while the code runs, so that no import leads to them."""
     experiment = registry.load(name)
     files = files_behind([registry.path_of(name)])

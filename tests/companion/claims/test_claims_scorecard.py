@@ -44,7 +44,7 @@ def page(root):
 
 
 @pytest.mark.parametrize(("name", "parts"), ROWS.items())
-def test_a_claim_is_listed_with_its_number_outcome_and_chapter(page, name, parts):
+def test_a_claim_is_listed_in_full(page, name, parts):
     (row,) = (part for part in page.split('<details class="claim-row"') if f'id="claim-{name}"' in part)
     assert [part for part in parts if part not in " ".join(row.split("\n"))] == []
 
@@ -72,7 +72,7 @@ def test_a_dot_is_drawn_for_every_statement(page):
     assert dots.count("<i class=") == 14
 
 
-def test_the_csv_has_a_line_for_each_claim_and_profile(root):
+def test_the_csv_has_a_line_for_each_verdict(root):
     lines = list(csv.DictReader(io.StringIO(scorecard_csv(root, verify(root)))))
     assert len(lines) == 2 * 14
     plain = next(line for line in lines if (line["claim"], line["profile"]) == ("plain", "quick"))

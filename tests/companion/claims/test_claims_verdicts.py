@@ -211,7 +211,7 @@ THREE = st.lists(st.integers(-100, 100), min_size=3, max_size=3).map(sorted)
 
 
 @given(THREE, THREE)
-def test_the_widest_interval_holds_the_independent_one_and_the_point(first, second):
+def test_the_widest_interval_holds_the_others(first, second):
     a, b = (Estimate(value, low, high) for low, value, high in (first, second))
     narrow, wide = difference(a, b, independent=True), difference(a, b, independent=False)
     assert wide.low - 1e-9 <= narrow.low <= narrow.value <= narrow.high <= wide.high + 1e-9

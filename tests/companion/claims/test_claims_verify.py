@@ -199,7 +199,7 @@ def test_a_result_that_the_archive_does_not_give_is_a_problem_when_recomputed(ro
     told(1, "archive/x.jsonl, line 2: no line of an archive", recompute=True)
 
 
-def test_a_result_that_was_altered_and_sealed_again_is_a_problem(root, told):
+def test_a_result_that_was_sealed_again_is_a_problem(root, told):
     path = save(root, 9, "paper")
     told(0, accept=True)
     found = Result.load(path)
@@ -223,7 +223,7 @@ def test_a_published_result_of_uncommitted_code_is_a_problem(root, told):
         told(code, message)
 
 
-def test_json_holds_a_row_for_every_claim_and_profile(root, told):
+def test_json_holds_a_row_for_every_verdict(root, told):
     save(root, 9)
     said = json.loads(told(0, json=True, accept=True))
     assert (said["changed"], said["problems"], said["accepted"]) == (0, [], 1)

@@ -24,14 +24,23 @@ def test_no_source_is_in_both_parts_even_when_there_are_few(name):
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_held_out_samples_stay_whatever_is_trained_on_and_the_seed_decides(name):
-    options = ({"n_train": 60, "seed": 1}, {"n_train": 300, "seed": 1}, {"seed": 2})
-    one, large, other = (registry.load(name, **SMALL | each) for each in options)
-    assert pairs(one, "held_out") == pairs(large, "held_out")
-    assert one.gold == large.gold
-    assert pairs(one, "train") == pairs(registry.load(name, **SMALL, seed=1), "train")
-    assert pairs(one, "train") != pairs(other, "train")
-    assert pairs(one, "held_out") != pairs(other, "held_out")
+def test_held_out_samples_stay_whatever_is_trained_on(name):
+    few, many = (registry.load(name, **SMALL | {"n_train": n_train, "seed": 1}) for n_train in (60, 300))
+    assert pairs(few, "held_out") == pairs(many, "held_out")
+    assert few.gold == many.gold
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_one_seed_draws_always_the_same(name):
+    one, again = (registry.load(name, **SMALL | {"n_train": 60, "seed": 1}) for _ in range(2))
+    assert pairs(one, "train") == pairs(again, "train")
+
+
+@pytest.mark.parametrize("part", ["train", "held_out"])
+@pytest.mark.parametrize("name", FEW)
+def test_another_seed_draws_others(name, part):
+    one, other = (registry.load(name, **SMALL | {"seed": seed}) for seed in (1, 2))
+    assert pairs(one, part) != pairs(other, part)
 
 
 @pytest.mark.parametrize(("option", "least"), [("n_train", 1), ("n_held_out", 1), ("seed", 0)])
@@ -48,11 +57,27 @@ def order_of(links):
     return list(places)
 
 
-def test_diagonal_antidiagonal_and_neither():
-    assert one_to_one(**SMALL, min_length=3, max_length=3, n_words=26).gold[0] == {(0, 0), (1, 1), (2, 2)}
-    assert reversal(**SMALL, min_length=3, max_length=3, n_words=26).gold[0] == {(0, 2), (1, 1), (2, 0)}
+def test_one_to_one_links_along_the_diagonal():
+    task = one_to_one(**SMALL, min_length=3, max_length=3, n_words=26)
+    assert task.gold[0] == {(0, 0), (1, 1), (2, 2)}
+
+
+def test_reversal_links_along_the_antidiagonal():
+    task = reversal(**SMALL, min_length=3, max_length=3, n_words=26)
+    assert task.gold[0] == {(0, 2), (1, 1), (2, 0)}
+
+
+def test_a_permutation_is_drawn_by_its_seed():
     orders = [order_of(permutation(n_train=1, n_held_out=5, seed=seed).gold[0]) for seed in (1, 2)]
     assert orders[0] != orders[1]
-    assert all(order not in (sorted(order), sorted(order, reverse=True)) for order in orders)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_permutation_is_neither_the_diagonal_nor_the_antidiagonal(seed):
+    order = order_of(permutation(n_train=1, n_held_out=5, seed=seed).gold[0])
+    assert order not in (sorted(order), sorted(order, reverse=True))
+
+
+def test_a_permutation_of_one_length_is_among_those_of_several():
     alone = set(permutation(n_train=1, n_held_out=40, min_length=16, max_length=16).gold)
     assert alone < set(permutation(n_train=1, n_held_out=40, min_length=15, max_length=17).gold)

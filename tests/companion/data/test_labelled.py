@@ -38,7 +38,7 @@ BY_HAND = {
 @pytest.mark.parametrize(
     ("read", "text", "expected"), [(read, *row) for told, read in BY_HAND.items() for row in TOLD[told]]
 )
-def test_words_and_html_by_hand(read, text, expected):
+def test_a_text_is_read_by_hand(read, text, expected):
     assert list(read(text)) == expected
 
 
@@ -54,58 +54,104 @@ def words_of(task, texts, i):
     return task.vocabulary.decode(texts.text(i))
 
 
-def test_words_seen_three_times_in_training_are_kept_and_cleaning_leaves_out_what_is_trained_on():
-    task, published = (prepare(raw(TRAIN, TEST), reading=name) for name in ("cleaned", "published"))
+def test_words_seen_three_times_in_training_are_kept():
+    task = prepare(raw(TRAIN, TEST), reading="cleaned")
     assert task.vocabulary.words[4:] == ("film", "fine", "poor")
     assert words_of(task, task.train, 2) == ["<unk>", "film", "<unk>", "<unk>"]
     assert task.train.labels.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("part", "number"), [("train", 3), ("validation", 2)])
+def test_words_that_are_not_kept_are_counted(part, number):
+    task = prepare(raw(TRAIN, TEST), reading="cleaned")
     rare = "seen fewer than 3 times in training, read as <unk>"
-    assert Dropped("train", "words", rare, 3) in task.dropped
-    assert Dropped("validation", "words", rare, 2) in task.dropped
-    assert (len(task.validation), len(published.validation)) == (2, 3)
+    assert Dropped(part, "words", rare, number) in task.dropped
+
+
+def test_cleaning_leaves_out_what_is_trained_on():
+    task = prepare(raw(TRAIN, TEST), reading="cleaned")
+    assert len(task.validation) == 2
     assert Dropped("validation", "texts", "trained on as well", 1) in task.dropped
-    assert not [line for line in published.dropped if line.what == "texts"]
 
 
-def test_integers_are_masked_where_the_rules_say_so_and_counted_apart():
+def test_the_published_reading_leaves_out_no_text():
+    task = prepare(raw(TRAIN, TEST), reading="published")
+    assert len(task.validation) == 3
+    assert not [line for line in task.dropped if line.what == "texts"]
+
+
+@pytest.fixture
+def masked():
+    """A set whose rules mask integers: of two that are rare enough to be masked, one is trained on thrice."""
     train = [("born 1993 1993 1993 7 7 7", 1), ("born born 7", 0)]
-    task = prepare(raw(train, train, WordRules(mask_integers=True)), reading="published")
-    assert task.vocabulary.words[4:] == ("7", "born")
-    assert words_of(task, task.train, 0) == ["born", "<unk>", "<unk>", "<unk>", "7", "7", "7"]
-    assert [line.count for line in task.dropped if line.part == "train"] == [3]
+    return prepare(raw(train, train, WordRules(mask_integers=True)), reading="published")
 
 
-def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
-    texts = raw([("so<br />so<br />so", 1), ("no no no", 0)], [("so", 1), ("no", 0)], WordRules(html=True))
-    cleaned, published = (prepare(texts, reading=name) for name in ("cleaned", "published"))
+def test_integers_are_masked_where_the_rules_say_so(masked):
+    assert masked.vocabulary.words[4:] == ("7", "born")
+    assert words_of(masked, masked.train, 0) == ["born", "<unk>", "<unk>", "<unk>", "7", "7", "7"]
+
+
+def test_masked_integers_are_counted(masked):
+    assert [line.count for line in masked.dropped if line.part == "train"] == [3]
+
+
+BREAKS = raw([("so<br />so<br />so", 1), ("no no no", 0)], [("so", 1), ("no", 0)], WordRules(html=True))
+
+
+def test_breaks_are_blanks_in_the_cleaned_reading():
+    cleaned = prepare(BREAKS, reading="cleaned")
     assert words_of(cleaned, cleaned.train, 0) == ["so", "so", "so"]
-    assert len(published.train.text(0)) == 5
     assert Dropped("train", "HTML breaks", "read as blanks", 2) in cleaned.dropped
 
 
-def test_repeats_long_texts_and_empty_ones_leave_a_pool_before_it_is_split():
+def test_breaks_are_words_in_the_published_reading():
+    published = prepare(BREAKS, reading="published")
+    assert len(published.train.text(0)) == 5
+
+
+def test_repeats_leave_a_pool_before_it_is_split():
     pool = [(f"word{i} word{i} word{i}", i % 2) for i in range(40)] * 2
     task = prepare(raw(pool, None, n_validation=10))
     assert (len(task.train), len(task.validation)) == (30, 10)
     assert Dropped("pool", "texts", "a repeat of another one", 40) in task.dropped
     # A word of a validation text is in that text alone, so that none is known.
     assert set(task.validation.ids.tolist()) == {3}
+
+
+@pytest.mark.parametrize("reason", ["no word in it", "400 words or more"])
+def test_a_text_that_cannot_be_used_leaves_a_pool_before_it_is_split(reason):
     pool = [("w " * 399, 0), ("w " * 400, 1), *((f"x{i}", i % 2) for i in range(8))]
     task = prepare(raw([*pool, ("...", 1)], None, WordRules(below=400), n_validation=4))
     assert len(task.train) + len(task.validation) == 9
-    assert Dropped("pool", "texts", "no word in it", 1) in task.dropped
-    assert Dropped("pool", "texts", "400 words or more", 1) in task.dropped
+    assert Dropped("pool", "texts", reason, 1) in task.dropped
 
 
-def test_sizes_and_the_seed_of_the_split():
-    pool = [(f"word{i}", i % 2) for i in range(100)]
-    assert len(prepare(raw(pool, None, n_validation=None)).train) == 90
-    small = prepare(raw(pool, None), n_train=30, n_validation=20)
-    assert (len(small.train), len(small.validation)) == (30, 20)
-    # What is trained on has its number; what is judged on makes do with the rest.
-    assert len(prepare(raw(pool, None, n_train=60, n_validation=70)).validation) == 40
-    labels = [prepare(raw(pool, pool[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 0, 1)]
-    assert labels[0].tolist() == labels[1].tolist() != labels[2].tolist()
+POOL = [(f"word{i}", i % 2) for i in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("n_validation", "asked", "sizes"),
+    [
+        pytest.param(None, {}, (90, 10), id="a_tenth_is_held_out"),
+        pytest.param(500, {"n_train": 30, "n_validation": 20}, (30, 20), id="as_asked"),
+        # What is trained on has its number; what is judged on makes do with the rest.
+        pytest.param(70, {"n_train": 60}, (60, 40), id="training_comes_first"),
+    ],
+)
+def test_sizes_of_the_split(n_validation, asked, sizes):
+    task = prepare(raw(POOL, None, n_validation=n_validation), **asked)
+    assert (len(task.train), len(task.validation)) == sizes
+
+
+def test_a_seed_splits_always_alike():
+    first, again = (prepare(raw(POOL, POOL[:50]), n_train=30, split_seed=0).train.labels for _ in range(2))
+    assert first.tolist() == again.tolist()
+
+
+def test_another_seed_splits_otherwise():
+    one, other = (prepare(raw(POOL, POOL[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 1))
+    assert one.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +171,7 @@ def test_what_cannot_be_prepared_says_why(test, options, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("data", "options", "sizes", "medians"), TOLD["table_9"])
-def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
+def test_a_set_is_that_of_table_9(data, options, sizes, medians):
     task = available(load_labelled, data, **options)
     assert [len(task.train), len(task.validation)] == sizes
     assert medians in (None, [np.median(task.train.lengths), np.median(task.validation.lengths)])
@@ -137,21 +183,40 @@ def test_sizes_and_medians_are_those_of_table_9(data, options, sizes, medians):
             assert 100 * np.mean((5 * lengths + 99) // 100 / lengths) == pytest.approx(published, abs=0.05)
 
 
-def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
+@pytest.fixture
+def without_files(monkeypatch, tmp_path):
+    """A folder for published files, in which there are none."""
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_checksums_are_known_without_files(without_files):
     assert checksums("known_polarity") == {}
     assert all(len(digest) == 64 for data in SOURCES for digest in checksums(data).values())
+
+
+def test_without_files_the_synthetic_set_alone_is_available(without_files):
     assert [data for data in SOURCES if labelled_sets.available(data)] == ["known_polarity"]
+
+
+def test_a_set_is_available_once_all_its_files_are(without_files):
     for part in ("train.gz", "test"):
         assert not labelled_sets.available("sst")
-        put(tmp_path, {f"sst/stsa.fine.{part}": b""})
+        put(without_files, {f"sst/stsa.fine.{part}": b""})
     assert labelled_sets.available("sst")
-    assert not labelled_sets.available(str(tmp_path / "my.tsv"))
-    (tmp_path / "my.tsv").write_text("text\tlabel\n")
-    assert labelled_sets.available(str(tmp_path / "my.tsv"))
-    for function in (labelled_sets.available, load_labelled):
-        assert_refused(partial(function, "sts"), "did you mean 'sst'")
+
+
+def test_an_own_file_is_available_once_it_is_there(without_files):
+    path = without_files / "my.tsv"
+    assert not labelled_sets.available(str(path))
+    path.write_text("text\tlabel\n")
+    assert labelled_sets.available(str(path))
+
+
+@pytest.mark.parametrize("function", [labelled_sets.available, load_labelled])
+def test_an_unknown_set_is_refused_with_the_nearest(without_files, function):
+    assert_refused(partial(function, "sts"), "did you mean 'sst'")
 
 
 # -- how each is read ----------------------------------------------------------------------------------------
@@ -194,21 +259,38 @@ def tsv(rows, header="text\tlabel"):
     return "\n".join([header, *("\t".join(row) for row in rows)]) + "\n"
 
 
-def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line_ends(tmp_path):
+def test_csv_is_what_the_csv_module_writes(tmp_path):
     rows = [('a comma, a "quote"\r\nand a line', "yes"), *ROWS]
     path = tmp_path / "my.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "label", "text"), *((i, b, a) for i, (a, b) in enumerate(rows))])
     assert [(text, ("no", "yes")[label]) for text, label in read_own(path, {}).train] == rows
+
+
+@pytest.fixture
+def own_tsv(tmp_path):
+    """Rows with quotation marks, and a packed file of them with a byte-order mark and line ends of DOS."""
     rows = [('say "hi', "yes"), ('"quoted"', "no"), *ROWS]
     path = tmp_path / "my.tsv.gz"
     path.write_bytes(gzip.compress(("\ufeff" + tsv(rows).replace("\n", "\r\n") + "\r\n").encode()))
-    raw = read_own(path, {})
-    assert raw.classes == ("no", "yes")
-    assert raw.train == [(text, int(label == "yes")) for text, label in rows]
-    task = load_labelled(path)
-    assert (len(task.train), len(task.validation)) == (29, 3)  # a tenth is held out
-    assert task.checksums == checksums(path)
+    return rows, path
+
+
+def test_tsv_is_unquoted_whatever_its_line_ends(own_tsv):
+    rows, path = own_tsv
+    own = read_own(path, {})
+    assert own.classes == ("no", "yes")
+    assert own.train == [(text, int(label == "yes")) for text, label in rows]
+
+
+def test_a_tenth_of_an_own_file_is_held_out(own_tsv):
+    task = load_labelled(own_tsv[1])
+    assert (len(task.train), len(task.validation)) == (29, 3)
+
+
+def test_a_set_of_an_own_file_has_its_checksum(own_tsv):
+    task = load_labelled(own_tsv[1])
+    assert task.checksums == checksums(own_tsv[1])
     assert list(task.checksums) == ["own/my.tsv.gz"]
 
 
@@ -222,10 +304,13 @@ def test_csv_is_what_the_csv_module_writes_and_tsv_is_unquoted_whatever_its_line
         ("b.tsv.gz", gzip.compress(tsv(ROWS).encode())[:-4], "is not a complete gzip"),
     ],
 )  # fmt: skip
-def test_an_error_says_what_and_where(tmp_path, name, content, message):
+def test_a_file_that_cannot_be_used_is_named_with_its_line(tmp_path, name, content, message):
     put(tmp_path, {name: content})
     with pytest.raises(CorruptFile if name == "b.tsv.gz" else BadInput, match=message):
         load_labelled(tmp_path / name)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
     assert_refused(partial(load_labelled, tmp_path / "none.tsv"), "check the path", DataUnavailable)
 
 

@@ -78,13 +78,13 @@ def test_a_held_out_sentence_is_never_trained_on():
     assert {source.lower() for source, _ in train}.isdisjoint(source.lower() for source, _ in held_out)
 
 
-def test_of_a_few_sentences_over_and_over_one_is_held_out():
+def test_of_a_few_repeated_sentences_one_is_held_out():
     _, held_out = split_off([(source, "ja") for source in "abcdef" * 20], Sizes())
     assert len(held_out) == 20
     assert len(set(held_out)) == 1
 
 
-def test_one_sentence_over_and_over_cannot_be_split():
+def test_one_repeated_sentence_cannot_be_split():
     with pytest.raises(BadInput, match="with 1 different sources"):
         split_off([("yes", "ja")] * 30, Sizes())
 

@@ -77,25 +77,50 @@ def test_a_file_is_found_plain_or_compressed_in_mirror_or_cache(places, place, s
     assert states(check(TOY)) == ["ok", "missing"]
 
 
-def test_the_mirror_comes_before_the_cache_and_what_has_no_checksum_is_said(places):
+def test_the_mirror_comes_before_the_cache(places):
     for place in places:
         (place / "sub/a.fr").write_bytes(CONTENT)
-    put(places[0], {"free.tsv.gz": b"anything"})
     assert locate(TOY, "sub/a.fr") == places[0] / "sub/a.fr"
+
+
+def test_a_packed_file_stands_for_what_is_in_it(places):
+    put(places[0], {"free.tsv.gz": b"anything"})
     assert locate(TOY, "free.tsv") == places[0] / "free.tsv.gz"
+
+
+def test_a_file_without_a_known_checksum_is_called_so(places):
+    (places[0] / "sub/a.fr").write_bytes(CONTENT)
+    put(places[0], {"free.tsv.gz": b"anything"})
     assert states(check(TOY)) == ["ok", "no checksum known"]
 
 
-def test_an_unknown_name_says_the_nearest_and_a_missing_file_both_ways_to_get_it(places):
-    assert_refused(partial(dataset, "multi3k"), "no data set 'multi3k'; did you mean 'multi30k'")
-    said = "no file of data set toy 'sub/a.f'; did you mean 'sub/a.fr'"
-    assert_refused(partial(locate, TOY, "sub/a.f"), said)
+@pytest.mark.parametrize(
+    ("look_up", "message"),
+    [
+        pytest.param(
+            partial(dataset, "multi3k"), "no data set 'multi3k'; did you mean 'multi30k'", id="a_set"
+        ),
+        pytest.param(
+            partial(locate, TOY, "sub/a.f"),
+            "no file of data set toy 'sub/a.f'; did you mean 'sub/a.fr'",
+            id="a_file",
+        ),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(look_up, message):
+    assert_refused(look_up, message)
+
+
+def test_both_ways_to_get_a_missing_file_are_named(places):
     ways = "`attnlib data fetch toy`, or set ATTNLIB_DATA to a folder"
     with pytest.raises(DataUnavailable, match=ways) as raised:
         locate(TOY, "sub/a.fr")
     assert all(str(place.parent) in str(raised.value) for place in places)
-    said = "cannot be fetched by itself, see http://127"
-    assert_refused(partial(locate, TOY, "free.tsv"), said, DataUnavailable)
+
+
+def test_the_address_of_a_file_that_cannot_be_fetched_is_named(places):
+    message = "cannot be fetched by itself, see http://127"
+    assert_refused(partial(locate, TOY, "free.tsv"), message, DataUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +131,7 @@ def test_an_unknown_name_says_the_nearest_and_a_missing_file_both_ways_to_get_it
     ],
     ids=["another content", "truncated"],
 )
-def test_a_corrupt_copy_is_told_and_read_again_when_it_changes(places, name, pack, content, said):
+def test_a_copy_that_becomes_corrupt_is_noticed(places, name, pack, content, said):
     path = places[0] / "sub" / name
     path.write_bytes(pack(CONTENT))
     assert locate(TOY, "sub/a.fr") == path
@@ -236,7 +261,7 @@ PACKED = gzip.compress(b"many words\n" * 50, mtime=0)
         (None, DataUnavailable, "cannot read … file: No such file"),
     ],
 )
-def test_what_cannot_be_read_says_why_and_where(tmp_path, content, error, message):
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path, content, error, message):
     if content is not None:
         (tmp_path / "file").write_bytes(content)
     assert_refused(partial(read_lines, tmp_path / "file"), message, error)

@@ -55,7 +55,7 @@ def test_a_network_that_lacks_an_answer_has_no_row():
     assert found.frame["seed"].tolist() == [1]
 
 
-def test_where_nothing_is_measured_a_table_has_its_columns_and_no_rows():
+def test_where_nothing_is_measured_a_table_has_only_columns():
     found = frame(asked(measure_loss), Given(lambda *_: None))
     assert (len(found.frame), list(found.frame)[-1]) == (0, "loss")
 
@@ -78,7 +78,7 @@ def test_an_interval_is_at_the_key_of_its_row():
     assert view(keyed(table, "{task}.{quantity}")) == {"scan": {"memory": {"first": interval}}}
 
 
-def test_numbers_of_columns_are_at_the_key_of_row_and_column():
+def test_numbers_of_columns_are_at_keys_of_their_rows():
     table = estimates(task=["scan", "copy"], cells=[3, 4])
     assert view(keyed(table, "{task}.{column}", ["cells"])) == {"scan": {"cells": 3}, "copy": {"cells": 4}}
 
@@ -138,7 +138,7 @@ def test_a_measurement_may_be_several_records():
     ]
 
 
-def test_a_schema_has_meaning_unit_range_and_type():
+def test_a_schema_says_all_of_a_column():
     table = pd.DataFrame({"bleu": [30.5], "kind": ["AO"]})
     columns = {
         "bleu": Column("BLEU", "points", 0, 100),

@@ -54,7 +54,7 @@ def test_no_interval_of_a_committed_result_is_upside_down(name):
     assert [(low, high) for low, high in ends if not low <= high] == []
 
 
-def test_todays_code_knows_every_run_and_measurement_of_the_archive(archive):
+def test_todays_code_knows_all_of_the_archive(archive):
     every = [measurement for group in all_measurements("paper").values() for measurement in group]
     assert list(archive.unknown(every)) == []
 
@@ -81,7 +81,7 @@ def test_no_committed_file_differs_from_its_checksum():
     assert list(altered()) == []
 
 
-def test_results_and_trainings_name_commits_of_the_history(archive):
+def test_commits_that_are_named_are_in_the_history(archive):
     """Whoever wants the code behind a number can check it out: no commit that was rewritten since."""
     if output_of(["git", "rev-parse", "--is-shallow-repository"], ROOT) == "true\n":
         pytest.skip("a shallow clone has no history")

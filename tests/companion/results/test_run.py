@@ -204,7 +204,7 @@ def current():
     return replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=provenance)
 
 
-def test_a_result_of_todays_runs_and_versions_is_current(current):
+def test_a_result_of_what_is_current_is_current(current):
     assert current.current
 
 

@@ -94,7 +94,7 @@ def test_an_interrupted_training_ends_in_the_same_bits_and_looks_once_at_each_ch
     assert [step for step, _ in snapshots] == [0, 4, 9, 12]
 
 
-def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tmp_path):
+def test_only_a_visit_that_was_cut_short_is_made_again(tmp_path):
     snapshots = []
 
     def snapshot(step, model):
@@ -114,7 +114,7 @@ def test_a_finished_training_is_read_not_run(tmp_path):
     assert_refused(partial(run, tmp_path, replace(SCHEDULE, seed=5)), "another schedule")
 
 
-def test_a_damaged_checkpoint_is_deleted_and_no_other(tmp_path):
+def test_only_a_damaged_checkpoint_is_deleted(tmp_path):
     model = new_network()
     for step in (1, 2):
         save_checkpoint(tmp_path, model, torch.optim.Adam(model.parameters()), Progress(step, []))
@@ -139,7 +139,7 @@ def linear(model, batch):
     return 1_000 * sum(value.sum() for value in model.parameters())
 
 
-def test_the_learning_rate_rises_over_the_warm_up_and_stays():
+def test_the_learning_rate_stays_once_it_has_risen():
     """Adam's update on a constant gradient is the learning rate itself."""
     assert Schedule(6, 0).learning_rate == torch.optim.Adam([torch.zeros(1)]).defaults["lr"]
     seen, schedule = [], Schedule(6, 0, learning_rate=0.1, checkpoints=tuple(range(7)), warmup=4)
@@ -158,7 +158,7 @@ def test_the_gradient_is_clipped_at_its_norm_over_all_parameters(clip, expected)
     assert norm == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_loss_that_is_not_finite_names_step_and_seed():
+def test_a_loss_that_is_not_finite_is_named_with_its_step():
     def loss(model, batch):
         bad = torch.equal(batch, batch_at(7))
         return squared(model, batch) * (float("nan") if bad else 1.0)

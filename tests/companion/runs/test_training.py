@@ -45,12 +45,17 @@ def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
     assert records == same
 
 
-def test_a_seed_draws_the_parameters_and_the_order_of_batches(tmp_path, monkeypatch):
-    specs = [replace(SPEC, seed=seed) for seed in (0, 1)]
-    drawn = [weights(new_model(spec, task())) for spec in specs]
-    assert not torch.equal(*drawn)
+TWO_SEEDS = [replace(SPEC, seed=seed) for seed in (0, 1)]
+
+
+def test_a_seed_draws_the_parameters():
+    assert not torch.equal(*[weights(new_model(spec, task())) for spec in TWO_SEEDS])
+
+
+def test_a_seed_draws_the_order_of_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("companion.runs.encoder_decoder.new_model", lambda _, task: new_model(SPEC, task))
-    assert not torch.equal(*(weights(train(s, task(), tmp_path / str(s.seed))[0]) for s in specs))
+    trained = [weights(train(spec, task(), tmp_path / str(spec.seed))[0]) for spec in TWO_SEEDS]
+    assert not torch.equal(*trained)
 
 
 def test_the_gradient_is_clipped(tmp_path):
@@ -87,15 +92,18 @@ def test_a_file_of_tensors_without_progress_is_no_checkpoint(tmp_path):
     assert load_newest(tmp_path, *trained).step == 100
 
 
-def test_a_loss_that_is_not_finite_stops_with_step_seed_and_setting(tmp_path):
+def test_a_loss_that_is_not_finite_stops_the_training(tmp_path):
     message = r"one_to_one AED-gru .*: loss is (nan|inf) at step \d+ with seed 0"
     with pytest.raises(TrainingDiverged, match=message):
         train(replace(SPEC, learning_rate=float("inf")), task(), tmp_path)
 
 
-def test_learning_rate_and_loss_by_hand():
+def test_the_learning_rate_by_hand():
     rates = [schedule_of(SPEC).learning_rate_at(step) for step in (0, 6, 12)]
     assert rates == pytest.approx([SPEC.learning_rate, SPEC.learning_rate / 2, 0])
+
+
+def test_the_loss_by_hand():
     logits = torch.tensor([[[0.0, 0.0], [100.0, -100.0]]])
     mask = torch.tensor([[True, False]])  # padding does not count
     assert prediction_loss(logits, torch.tensor([[1, 1]]), mask).item() == pytest.approx(0.6931472)
@@ -110,7 +118,7 @@ def test_training_learns_and_keeps_some_fifty_records(tmp_path):
     assert [record["step"] for record in records] == [*range(0, 150, 3), 149]
 
 
-def test_the_notes_give_the_updates_and_seeds_of_the_plan():
+def test_the_notes_give_the_plan():
     notes = (ROOT / "book/reproduction_notes.md").read_text(encoding="utf-8")
     for name, task_name in beside(__file__, "notes").items():
         cells = re.search(rf"^\| {re.escape(name)} \| (.*) \| (.*) \|$", notes, re.M)

@@ -56,7 +56,7 @@ BRIGHTNESS = Path(__file__).with_name("brightness.js").read_text(encoding="utf-8
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(opened, report, scheme):
+def test_hostile_words_are_seen_on_a_telephone_in_either_theme(opened, report, scheme):
     page = opened(report, width=390, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     page.wait_for_timeout(300)

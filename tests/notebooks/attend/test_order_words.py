@@ -68,7 +68,7 @@ def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
     assert (pairs.gold[:, 0] != pairs.gold[:, 1]).all() == (swap.kind == "order")
 
 
-def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
+def test_routes_with_terms_add_up_to_the_change_of_the_score(setting):
     fitted, _, _, runs = setting
     first_states, second_states = runs.encoder
     first_parts, second_parts = runs.encoder_parts

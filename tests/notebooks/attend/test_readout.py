@@ -24,7 +24,7 @@ def trained(request, store):
     return store.model(experiment.measurements(config)[0].spec)
 
 
-def test_parts_and_bias_sum_to_the_logits(trained):
+def test_parts_with_the_bias_sum_to_the_logits(trained):
     fitted = fit_components(trained, 100)
     weights = trained.model.readout.weight.detach().split(8, dim=1)
     trace = next(traces(trained.model, trained.task.held_out, batch_size=16))

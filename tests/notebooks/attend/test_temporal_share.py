@@ -1,8 +1,12 @@
-"""Correlations over families of tasks and along the dial, from points by hand."""
+"""Correlations over families and along the dial from points by hand, and the published ones by scipy."""
 
+import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
+from companion.paths import PAPER
 from companion.results.frames import Table
+from companion.results.result import Result
 from notebooks.attend.temporal_share import experiment
 from notebooks.attend.temporal_share.experiment import LEARNED, POINT, SUITE
 from notebooks.shared.suite import DIAL
@@ -60,7 +64,7 @@ def along(shares):
     return networks(*(point(task, 0.5, 0.1, input_share=share) for task, share in marks))
 
 
-def test_ranks_of_a_share_that_falls_and_comes_back_rise_along_the_dial():
+def test_ranks_of_a_share_that_recovers_rise_along_the_dial():
     found = estimate(experiment.along_dial(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
     assert found["value"] == pytest.approx(0.4)
 
@@ -74,3 +78,47 @@ def test_two_marks_of_the_dial_tell_nothing():
     two = networks(point(DIAL[0], 0.5, 0.1), point(DIAL[1], 0.5, 0.2), point("scan", 0.5, 0.3))
     assert not experiment.along_dial(two).records()
     assert not experiment.dial_ends(two).records()
+
+
+@pytest.fixture(scope="module")
+def published():
+    """Numbers of the committed result, and a row for each of its networks that has learned its task."""
+    result = Result.load(PAPER / "temporal_share.json")
+    points = pd.DataFrame(result.tables["points"])
+    return result.values["learned"], points[points["learned"]]
+
+
+def rank_correlation(points, first, second):
+    known = points[[first, second]].dropna().astype(float)
+    return spearmanr(known[first], known[second]).statistic, len(known)
+
+
+@pytest.mark.parametrize(
+    "quantity", ["temporal_share", "temporal_split", "temporal_moves", "input_share", "input_split"]
+)
+def test_the_published_correlation_with_typicality_is_that_of_scipy(published, quantity):
+    values, points = published
+    expected, networks = rank_correlation(points, "typicality", quantity)
+    found = values["spearman"][quantity]
+    assert (found["value"], found["n"]) == (pytest.approx(expected, abs=1e-6), networks)
+
+
+def test_the_published_correlation_along_the_dial_is_that_of_scipy(published):
+    values, points = published
+    on_dial = points[(points["kind"] == "AED") & points["task"].isin(DIAL)]
+    on_dial = on_dial.assign(mark=on_dial["task"].map(DIAL.index))
+    expected, networks = rank_correlation(on_dial, "mark", "temporal_share")
+    found = values["dial"]["AED"]["temporal_share"]
+    assert (found["value"], found["n"]) == (pytest.approx(expected, abs=1e-6), networks)
+
+
+def test_the_published_fall_along_the_dial_is_the_difference_of_two_means(published):
+    values, points = published
+    means = points[points["kind"] == "AED"].groupby("task")["temporal_share"].mean()
+    found = values["dial"]["AED"]["ends"]["temporal_share"]["value"]
+    assert found == pytest.approx(means[DIAL[-1]] - means[DIAL[0]], abs=1e-6)
+
+
+def test_no_published_correlation_is_outside_its_interval(published):
+    for quantity, interval in published[0]["spearman"].items():
+        assert interval["low"] <= interval["value"] <= interval["high"], quantity

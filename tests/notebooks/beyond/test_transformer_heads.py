@@ -195,7 +195,7 @@ def test_networks_that_have_not_learned_are_not_compared():
     assert not experiment.temporal_differences(heads(*rows)).records()
 
 
-def test_the_last_layer_minus_the_first_is_over_heads_networks_and_seeds():
+def test_the_last_layer_minus_the_first_is_over_all_heads():
     """The mean of (0.6 − 0.2 + 0)/2 and 0.4; the layer between and other heads do not count."""
 
     def of(task, layer, share, **others):

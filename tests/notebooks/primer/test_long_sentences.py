@@ -48,7 +48,7 @@ def test_bits_are_what_is_left_of_the_words_surprise(recording):
     assert found["samples"][place] == len(rows)
 
 
-def test_an_exact_match_has_every_word_and_the_end_mark(recording):
+def test_an_exact_match_needs_the_end_mark_too(recording):
     judged = judged_samples(recording.spec.resolved)
     written = written_rightly(recording)
     written[1, 0] += 1  # a wrong word

@@ -16,7 +16,7 @@ from notebooks.primer.one_step.instrument import sentences
 from notebooks.shared.sequence_course import shown_pairs
 
 
-def test_the_step_is_score_softmax_and_context(store):
+def test_the_step_is_score_softmax_context(store):
     options = (("n_words", 3), ("min_length", 5), ("max_length", 6), ("n_train", 60), ("n_held_out", 20))
     settings = {"decoder": "bahdanau", "scoring": "additive", "bidirectional": True, "width": 6}
     looked_at = {"steps": 4, "snapshots": 2, "judged": 20, "shown": (("A B C", "b a c"), ("C A", "a c"))}

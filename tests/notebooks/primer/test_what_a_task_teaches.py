@@ -135,7 +135,7 @@ def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
             assert all(abs(head["scores"]) < 0.9 for head in other)
 
 
-def test_queries_and_keys_come_from_where_they_should(store):
+def test_what_is_compared_comes_from_where_it_should(store):
     found = experiment.measure_sources(recorded(store, "transformer", "translation"))
     for layer in found["encoder_self"]:
         assert layer["queries"]["target"] == layer["keys"]["target"] == 0

@@ -71,7 +71,7 @@ def test_the_interval_of_a_mean_is_that_of_scipy(values):
 # The bootstrap
 
 
-def test_mean_of_zero_and_one_follows_the_binomial():
+def test_the_mean_of_zeros_with_ones_follows_the_binomial():
     """50 zeros and 50 ones: the resampled mean is Binomial(100, 1/2) / 100, 2.5 % points 0.40 and 0.60."""
     interval, again = (
         hierarchical_bootstrap([[0.0, 1.0] * 50], np.random.default_rng(0), resamples=5000) for _ in "ab"

@@ -26,7 +26,7 @@ def drawn(samples, seed, beside=0):
     return torch.cat([shown[:, 0], shown[:, 1] + noise, more], dim=1), words
 
 
-def test_bits_of_what_is_there_in_part_and_not_at_all():
+def test_bits_measure_how_much_is_there():
     fitted, judged = drawn(3_000, 0), drawn(2_000, 1)
     whole, part, none = probe_bits(*fitted, *judged, words=4).tolist()
     assert whole == pytest.approx(2, abs=0.05)

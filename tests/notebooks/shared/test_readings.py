@@ -37,7 +37,7 @@ def test_split_shares_divide_everything_between_the_parts():
     assert sum(readings(SHARES)[f"{part}_split"] for part in STATE_PARTS) == pytest.approx(1)
 
 
-def test_an_effect_is_the_mean_over_queries_and_keys():
+def test_an_effect_is_the_mean_over_both_sides():
     moved = {"decoder": 0.2, "encoder": 0.6}
     exchanged = {side: {part: {"variation": far} for part in STATE_PARTS} for side, far in moved.items()}
     effects = effects_of_exchange({"exchanged": exchanged})

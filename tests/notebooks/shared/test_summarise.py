@@ -73,7 +73,7 @@ def wide_row(**columns):
     return row
 
 
-def test_a_wide_row_has_the_value_and_the_ends_of_each_quantity():
+def test_a_wide_row_has_each_quantity_with_its_ends():
     row = wide_row(task=["a"] * 2, seed=[0, 1], accuracy=[0.8, 1.0], loss=[2.0, 2.0])
     ends = {"accuracy_low": 0.0, "accuracy_high": 1.0, "loss_low": 2.0, "loss_high": 2.0}
     assert row == pytest.approx({"accuracy": 0.9, "loss": 2.0, **ends, "n": 2} | {"task": "a"})
