@@ -129,7 +129,7 @@ audit:
 # Torch is left out: it is installed first, as above. One lock serves Python 3.11 to 3.13 on every platform.
 lock:
 	@$(if $(wildcard $(BIN)/python),$(BIN)/python -m pip install --quiet uv && $(BIN)/)uv pip compile pyproject.toml \
-	  --extra book --extra test --extra text --extra hf --extra lab --extra slurm \
+	  --extra book --extra test --extra text --extra hf --extra lab --extra slurm --extra fast \
 	  --universal --python-version 3.11 --generate-hashes --no-emit-package torch --no-annotate \
 	  --constraints <(echo "$(TORCH)") \
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock

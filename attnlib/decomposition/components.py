@@ -29,7 +29,7 @@ from torch.nn.functional import pad
 
 from attnlib.arrays import EVERYWHERE, Mask, ShowsShapes, States, Tokens, takes_arrays
 from attnlib.decomposition.kernels import PlaceRows, read_once, split_once
-from attnlib.decomposition.sums import TwoReadings, in_summable_precision
+from attnlib.decomposition.sums import read_twice
 from attnlib.decomposition.two_way import (
     TwoWayFit,
     VarianceExplained,
@@ -365,15 +365,14 @@ class Components:
         if not self._keeps_squares and self.device.type == "cpu":
             reading = read_once(states, row_of_place, valid, n_rows=len(token_of_row))
         if reading is None:
-            rows = in_summable_precision(states, valid, exact=self._keeps_squares)
-            reading = TwoReadings(rows=rows, row_of_place=row_of_place, valid=valid)
-            if self._keeps_squares:
-                self._square_sum += reading.square_sum().to(self.device)
+            reading = read_twice(states, row_of_place, valid, exact=self._keeps_squares)
+            if reading.square_sum is not None:
+                self._square_sum += reading.square_sum.to(self.device)
 
         # Nothing is refused from here on.
         self._row_of_token, self._token_of_row = row_of_token, token_of_row
         self._make_room(_longest(valid))
-        sums = reading.sums_by_position()[: len(self._position_sums)]  # columns beyond are padding
+        sums = reading.position_sums[: len(self._position_sums)]  # columns beyond are padding
         self._position_sums[: len(sums)] += sums.to(self.device)
         reading.add_by_row(self._token_sums)
         reading.count_pairs(self._pair_counts)
@@ -896,11 +895,13 @@ def _split_by_block(
     at_once = _ROWS_AT_ONCE if states.device.type == "cpu" else max(1, len(states))
     for start in range(0, len(states), at_once):
         block = slice(start, start + at_once)
+        block_residual = residual[block]
         torch.index_select(rows.temporal, 0, rows.position_of_place[block], out=temporal[block])
         torch.index_select(rows.input, 0, rows.row_of_place[block], out=inputs[block])
-        torch.sub(states[block].to(residual.dtype), temporal[block], out=residual[block])
-        residual[block] -= inputs[block]
-    residual[rows.is_padding] = 0
+        torch.sub(states[block].to(residual.dtype), temporal[block], out=block_residual)
+        block_residual.sub_(inputs[block])
+    padding = rows.is_padding.nonzero()[:, 0]
+    residual.index_fill_(0, padding, 0)  # by index it takes a tenth of the time that a mask takes
 
 
 def _empty(shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:

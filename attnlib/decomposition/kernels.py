@@ -1,7 +1,7 @@
 """Components of large batches in one reading of the states, compiled by numba if it is installed.
 
 :mod:`attnlib.decomposition.sums` reads the states twice, grouped by position and grouped by token, because no
-call of torch groups both ways at once, and once more to check them. The kernel here reads each state once; it
+call of torch groups both ways at once, and checks them on the way. The kernel here reads each state once; it
 adds the state to its two bags and checks it while it is in the cache. Another kernel writes the three parts
 of a state at once.
 
@@ -41,22 +41,18 @@ class OneReading(ShowsShapes):
     """A batch in bags, the sums of up to ``BAG`` states each, with the methods of ``sums.TwoReadings``.
 
     Attributes:
-        position_bags: for each block of ``BAG`` samples, its sums by position.
+        position_sums: the sum over the batch of the valid states at every position.
         row_bags: sums for the rows of the table of tokens, in the precision of the states.
         row_of_bag: the row that each of ``row_bags`` belongs to, ascending.
         row_of_place: row of the table of tokens of each valid place.
         valid: True at places that are not padding.
     """
 
-    position_bags: Float64[np.ndarray, "blocks length width"]
+    position_sums: Float64[Tensor, "length width"]
     row_bags: Float[np.ndarray, "bags width"]
     row_of_bag: Int[np.ndarray, " bags"]
     row_of_place: Int[np.ndarray, "batch length"]
     valid: Bool[np.ndarray, "batch length"]
-
-    def sums_by_position(self) -> Float64[Tensor, "length width"]:
-        """Return the float64 sum over the batch of the valid states at every position."""
-        return torch.from_numpy(self.position_bags).sum(0)
 
     def add_by_row(self, table: Float64[Tensor, "rows width"]) -> None:
         """Add the states to the rows of the table that belong to their tokens."""
@@ -102,7 +98,7 @@ def read_once(
     if not are_summed:
         return None
     return OneReading(
-        position_bags=position_bags,
+        position_sums=torch.from_numpy(position_bags).sum(0),
         row_bags=row_bags,
         row_of_bag=row_of_bag,
         row_of_place=row_of_place,

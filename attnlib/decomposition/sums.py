@@ -20,56 +20,9 @@ from attnlib.errors import BadInput
 BAG = 32
 NUMBERS_AT_ONCE = 1 << 18  # of the sums of bags: a block of memory that the allocator uses again
 LARGEST = {
-    torch.float32: torch.finfo(torch.float32).max / (2 * BAG),  # a bag of these does not overflow
+    torch.float32: torch.finfo(torch.float32).max / (2 * BAG),  # no bag of these overflows
     torch.float64: 1e290,  # nor does a corpus of these
 }
-
-
-def in_summable_precision(
-    states: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"], *, exact: bool
-) -> Float[Tensor, "batch length width"]:
-    """Return the states in a precision in which their sums cannot overflow: float32 if that is enough.
-
-    Args:
-        states: in any floating-point precision.
-        valid: True at the positions that are summed; states elsewhere are not read.
-        exact: whether to sum in float64 from the first step on.
-
-    Raises:
-        BadInput: a valid state is not finite, or so large that float64 overflows; the message names the
-            first.
-    """
-    dtype = torch.promote_types(states.dtype, torch.float32)
-    if exact:
-        dtype = torch.float64
-    rows = states.to(dtype)
-    largest = _largest(rows, valid)
-    if not largest < LARGEST[dtype] and dtype == torch.float32:
-        rows = rows.double()
-    if not largest < LARGEST[torch.float64]:
-        _refuse_not_finite(rows, valid)
-    return rows
-
-
-def _largest(rows: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"]) -> float:
-    """Return the largest absolute value of the valid states; NaN if one of them is NaN."""
-    low, high = rows.aminmax()
-    largest = float(torch.maximum(-low, high))
-    if largest < LARGEST[rows.dtype]:
-        return largest
-    # The large value may be at padding: look again, in a copy without padding.
-    is_valid = torch.from_numpy(valid).to(rows.device)  # (batch, length)
-    return float(rows[is_valid].abs().amax())
-
-
-def _refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) -> None:
-    not_finite = (~states.isfinite().all(-1)).cpu().numpy()  # (batch, length)
-    places = np.argwhere(not_finite & valid)
-    where = "their sum overflows"
-    if len(places):
-        sample, position = places[0]
-        where = f"first at sample {sample}, position {position}"
-    raise BadInput(f"States that are not finite ({where}): nothing was added. Has the training diverged?")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -80,23 +33,15 @@ class TwoReadings(ShowsShapes):
         rows: the states, in a precision in which their sums cannot overflow.
         row_of_place: the row in the table of tokens of each valid place.
         valid: True at places that are not padding.
+        position_sums: the float64 sum over the batch of the valid states at every position.
+        square_sum: the sum of the squares of the valid states, if it was requested.
     """
 
     rows: Float[Tensor, "batch length width"]
     row_of_place: Int[np.ndarray, "batch length"]
     valid: Bool[np.ndarray, "batch length"]
-
-    def square_sum(self) -> Float[Tensor, ""]:
-        """Return the sum of the squares of the valid states; raise BadInput if it overflows."""
-        is_valid = torch.from_numpy(self.valid).to(self.rows.device)
-        squares = self.rows[is_valid].square().sum()
-        if not bool(squares.isfinite()):
-            raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
-        return squares
-
-    def sums_by_position(self) -> Float[Tensor, "length width"]:
-        """Return the float64 sum over the batch of the valid states at every position."""
-        return sums_by_position(self.rows, self.valid)
+    position_sums: Float[Tensor, "length width"]
+    square_sum: Float[Tensor, ""] | None
 
     def add_by_row(self, table: Float[Tensor, "rows width"]) -> None:
         """Add the states to the rows of the float64 table that belong to their tokens."""
@@ -109,6 +54,78 @@ class TwoReadings(ShowsShapes):
         cell_of_place = self.row_of_place * n_positions + position  # in the flat table, (batch, length)
         cells = torch.from_numpy(cell_of_place[self.valid]).to(counts.device)
         counts.view(-1).index_add_(0, cells, torch.ones_like(cells))
+
+
+def read_twice(
+    states: Float[Tensor, "batch length width"],
+    row_of_place: Int[np.ndarray, "batch length"],
+    valid: Bool[np.ndarray, "batch length"],
+    *,
+    exact: bool,
+) -> TwoReadings:
+    """Sum the valid states by position, in float32 if that is enough, and refuse what cannot be summed.
+
+    A state that is not finite makes the sum of its position not finite. So it is the sums that are looked at,
+    which are far fewer than the states.
+
+    Args:
+        states: in any floating-point precision, without gradient.
+        row_of_place: the row in the table of tokens of each valid place.
+        valid: True at the positions that are summed; states elsewhere are not read.
+        exact: whether to sum in float64 from the first step on, and the squares as well.
+
+    Raises:
+        BadInput: a valid state is not finite, or so large that float64 overflows; the message names the
+            first.
+    """
+    square_sum = None
+    if exact:
+        rows = states.double()
+        square_sum = _square_sum(rows, valid)
+    elif states.dtype == torch.float64:
+        rows = states
+        _refuse_overflow(rows, valid)
+    else:
+        rows = states.float()
+    position_sums = sums_by_position(rows, valid)
+    if not bool(position_sums.isfinite().all()):
+        _refuse_overflow(rows, valid)
+        rows = rows.double()  # sums of float32 numbers cannot overflow there
+        position_sums = sums_by_position(rows, valid)
+    return TwoReadings(
+        rows=rows, row_of_place=row_of_place, valid=valid, position_sums=position_sums, square_sum=square_sum
+    )
+
+
+def _square_sum(rows: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"]) -> Tensor:
+    """Return the sum of the squares of the valid states; raise BadInput if it overflows."""
+    is_valid = torch.from_numpy(valid).to(rows.device)  # (batch, length)
+    squares = rows[is_valid].square().sum()
+    if not bool(squares.isfinite()):
+        _refuse_overflow(rows, valid)
+        raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
+    return squares
+
+
+def _refuse_overflow(
+    states: Float[Tensor, "batch length width"], valid: Bool[np.ndarray, "batch length"]
+) -> None:
+    """Raise BadInput if a valid state is not finite, or so large that sums overflow in float64."""
+    low, high = states.aminmax()
+    if torch.maximum(-low, high) < LARGEST[torch.float64]:
+        return
+    # The large value may be at padding: look again, in a copy without padding.
+    is_valid = torch.from_numpy(valid).to(states.device)  # (batch, length)
+    largest = states[is_valid].abs().amax()
+    if largest < LARGEST[torch.float64]:
+        return
+    not_finite = (~states.isfinite().all(-1)).cpu().numpy()  # (batch, length)
+    places = np.argwhere(not_finite & valid)
+    where = "their sum overflows"
+    if len(places):
+        sample, position = places[0]
+        where = f"first at sample {sample}, position {position}"
+    raise BadInput(f"States that are not finite ({where}): nothing was added. Has the training diverged?")
 
 
 def sums_by_position(
@@ -146,7 +163,7 @@ def add_by_row(
     row_of_place: Int[np.ndarray, "batch length"],
     valid: Bool[np.ndarray, "batch length"],
 ) -> None:
-    """Add each valid state to the row of a float64 table that belongs to its place.
+    """Add each valid state, all of them finite, to the row of a float64 table that belongs to its place.
 
     Places are sorted by their rows, and each run of places of one row is cut into bags. With bags of 2,
     places of the rows (5, 3, 5, 5) are sorted to (3, 5, 5, 5), and the bags have the rows 3, 5 and 5.
@@ -173,8 +190,11 @@ def add_by_row(
     for first in range(0, len(bag_starts), bags_at_once):
         block = slice(first, first + bags_at_once)
         begin, end = bag_starts[first], bag_ends[block][-1]
-        sums = bag_sums(states, places[begin:end], bag_starts[block] - begin)
-        table.index_add_(0, row_of_bag[block], sums.to(table.device).double())
+        sums = bag_sums(states, places[begin:end], bag_starts[block] - begin).double()
+        if not bool(sums.sum().isfinite()):  # a bag overflows, in float32
+            rows_of_block = states.reshape(-1, states.shape[-1])[places[begin:end]].double()
+            sums = bag_sums(rows_of_block, np.arange(end - begin), bag_starts[block] - begin)
+        table.index_add_(0, row_of_bag[block], sums.to(table.device))
 
 
 def bag_sums(

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attnlib import Components
+from attnlib.decomposition.sums import NUMBERS_AT_ONCE
 from attnlib.errors import BadInput
 
 BIG = 3e38
@@ -56,3 +57,55 @@ def test_what_stands_at_padding_does_not_matter(make, garbage):
     components = make().update(states, TOKENS, mask)
     parts = components.split(states, TOKENS, mask)
     assert parts.temporal[0].flatten().tolist() == [2.0, 2.0]
+
+
+ORDINARY = [
+    pytest.param("means", torch.float32, id="means"),
+    pytest.param("means", torch.bfloat16, id="means of half precision"),
+    pytest.param("least_squares", torch.float32, id="least squares, with the sum of squares"),
+    pytest.param("least_squares", torch.float64, id="least squares of double precision"),
+]
+
+
+@pytest.mark.parametrize(("method", "dtype"), ORDINARY)
+def test_ordinary_states_are_not_read_a_third_time(method, dtype, monkeypatch):
+    """Their sums show that they are finite; a look at every state costs as much as summing them."""
+
+    def refuse(states, valid):
+        raise AssertionError("every state was looked at")
+
+    monkeypatch.setattr("attnlib.decomposition.sums._refuse_overflow", refuse)
+    assert Components(1, method).update(torch.ones(2, 2, 1, dtype=dtype), TOKENS).occurrences == 4
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize(("method", "dtype"), ORDINARY)
+def test_a_state_that_is_not_finite_is_named_and_changes_nothing(method, dtype, bad):
+    components = Components(1, method).update(torch.ones(2, 2, 1, dtype=dtype), TOKENS)
+    before = {name: table.clone() for name, table in components.state_dict().items()}
+    states = torch.ones(2, 2, 1, dtype=dtype)
+    states[1, 0] = bad
+    with pytest.raises(BadInput, match="first at sample 1, position 0"):
+        components.update(states, TOKENS)
+    for name, table in components.state_dict().items():
+        assert torch.equal(table, before[name]), name
+
+
+def test_opposite_infinities_at_one_position_are_refused():
+    states = torch.tensor([[[torch.inf]], [[-torch.inf]]])
+    with pytest.raises(BadInput, match="first at sample 0, position 0"):
+        Components(1).update(states, torch.tensor([[0], [1]]))
+
+
+def test_a_token_whose_bags_overflow_is_summed_in_double_beside_ordinary_tokens():
+    """Their sum by position is zero, and the blocks of other tokens stay in single precision."""
+    n_samples, width = 8, NUMBERS_AT_ONCE // 2  # two bags a block
+    states = torch.ones(n_samples, 1, width)
+    tokens = torch.arange(n_samples)[:, None].clone()
+    states[[1, 5]] = BIG
+    states[[2, 6]] = -BIG
+    tokens[5], tokens[6] = 1, 2
+    components = Components(width).update(states, tokens)
+    big = float(states[1, 0, 0])
+    assert components.token_sums[:, 0].tolist() == [1, 2 * big, -2 * big, 1, 1, 0, 0, 1]
+    assert components.token_sums.eq(components.token_sums[:, :1]).all()

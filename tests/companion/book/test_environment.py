@@ -16,7 +16,7 @@ PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-UNLOCKED = {"fast", "real"}  # no build needs them
+UNLOCKED = {"real"}  # no build needs them
 LISTS = (PROJECT["dependencies"], *(EXTRAS[name] for name in EXTRAS if name not in UNLOCKED))
 REQUIREMENTS = [Requirement(line) for lines in LISTS for line in lines]
 DECLARED = {canonicalize_name(requirement.name): requirement for requirement in REQUIREMENTS}
