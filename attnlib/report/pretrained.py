@@ -24,7 +24,7 @@ from attnlib.adapters.token_batch import LineBatch, TokenBatch, line_batches
 from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, readable
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
-from attnlib.errors import BadInput, check_known, first_names
+from attnlib.errors import BadInput, check_known, first_names, line_of
 from attnlib.report.model_folders import why_damaged, why_unreadable
 from attnlib.report.pieces import (
     TwoTokenizers,
@@ -62,6 +62,8 @@ _NOT_CHOSEN = {
     "return_dict_in_generate": "what is written is all that is read",
     "output_attentions": "the attention is traced",
 }
+# Errors of generate where its options cannot be used; it checks few of them.
+_OF_OPTIONS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 Generation = Mapping[str, Any]  # arguments of generate
 # Arguments of from_pretrained that say which files are meant: the model's and the tokenizer's alike.
 _OF_A_REPOSITORY = ("revision", "token", "cache_dir", "local_files_only", "trust_remote_code")
@@ -391,7 +393,9 @@ class Checkpoint:
                     return_dict_in_generate=False,
                     **arguments,
                 )
-            except (ArithmeticError, TypeError, ValueError) as error:
+            except _OF_OPTIONS as error:
+                if line_of(error) is not None:  # memory that ran out, which has its own line
+                    raise
                 raise BadInput(f"the model cannot write so: {_first_line(error)}") from error
         read = written[:, :-1].cpu()
         target = written[:, 1:].cpu()

@@ -141,6 +141,7 @@ REFUSED = [
     pytest.param({"num_beam": 2}, "num_beams", UnknownName, id="misspelt"),
     pytest.param("beams", "config", BadInput, id="a word"),
     pytest.param({"num_beams": 0}, "cannot write", BadInput, id="no beams"),
+    pytest.param({"forced_eos_token_id": [None]}, "cannot write", BadInput, id="a list without a number"),
 ]
 
 
