@@ -16,7 +16,6 @@ import pytest
 import torch
 from docutils.core import publish_string
 from myst_parser.parsers.docutils_ import Parser
-from notebooks.learn.early_dynamics.word_counts import CountTables, alignment, translation
 
 from attnlib.models.corpus import Corpus, collate
 from attnlib.models.vocabulary import UNK
@@ -34,6 +33,7 @@ from notebooks.attend.order_words.instrument import pairs
 from notebooks.attend.temporal_share.drawing import dial
 from notebooks.learn.agreement.instrument import board, paper, place_of, published_numbers
 from notebooks.learn.early_dynamics.instrument import CORPORA, expectation_maximisation, rounds_of_counting
+from notebooks.learn.early_dynamics.trainings.word_counts import CountTables, alignment, translation
 from notebooks.learn.optimal_attention.instrument import EXAMPLES, probabilities, triangle
 from notebooks.primer.one_step.instrument import sentences
 from notebooks.shared.invented_language import TRANSLATIONS
