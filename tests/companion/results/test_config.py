@@ -104,6 +104,7 @@ def test_help_is_read_from_the_comments_and_the_cell_has_its_first_sentence():
     assert_refused(partial(documented, silent), "Silent: no help for steps in a comment `#:`")
 
 
+@pytest.mark.slow
 def test_notebooks_have_the_parameters_of_their_experiments():
     for figure in discover(Project(Path(__file__).parents[3])).values():
         assert figure.path.read_text(encoding="utf-8") == written(figure), figure.id
