@@ -182,6 +182,7 @@ def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 
 
+@pytest.mark.slow
 @given(st.recursive(LEAVES, lambda own: st.lists(own) | st.dictionaries(st.text() | st.integers(), own)))
 def test_any_json_comes_back(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("sealed") / "j"

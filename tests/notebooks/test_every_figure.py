@@ -159,6 +159,7 @@ def test_only_a_value_of_the_same_setting_stands_in(key, leads):
     assert leads_somewhere({"scan": {"share": 0.5}}, key.split("."), stand_ins) is leads
 
 
+@pytest.mark.slow
 def test_the_figure_of_the_readme_is_drawn_from_the_committed_result():
     path, text = readme_figure(RESULTS)
     assert path.relative_to(ROOT).as_posix() in (ROOT / "README.md").read_text(encoding="utf-8")

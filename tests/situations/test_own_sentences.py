@@ -16,6 +16,7 @@ def analysed(name, **options):
     return analyse(family(name), *MANY, tokenizer=TOKENIZER, batch_size=3, probed=0, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_its_terms_rebuild_its_attention(name):
     analysis = analysed(name, sentence=NEW[0], translation=NEW[1])

@@ -157,6 +157,7 @@ def test_options_of_writing_are_refused_where_a_target_is_given():
         checkpoint_of(lambda: bart("Bart")).stream(text, generation={"num_beams": 2})
 
 
+@pytest.mark.slow
 def test_an_analysis_says_with_which_options_a_target_was_written():
     checkpoint = checkpoint_of(lambda: bart("Bart"))
     analysis = analyse(checkpoint, SOURCE * 4, generation={"num_beams": 2}, longest=LONGEST, probed=0)

@@ -71,6 +71,7 @@ ADAPTERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_make_the_scores(name):
     found, expected = ADAPTERS[name]()

@@ -56,6 +56,7 @@ def by_pseudo_code(forward, backward, *, final):
     return {(s, t) for t in range(SIZE) for s in range(SIZE) if alignment[t][s]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "final"), [("grow-diag", ""), ("grow-diag-final", "or"), ("grow-diag-final-and", "and")]
 )

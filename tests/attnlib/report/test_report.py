@@ -295,6 +295,7 @@ def test_a_hostile_word_is_a_word(word):
     assert_a_word_everywhere(word)
 
 
+@pytest.mark.slow
 @given(ANYTHING)
 def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
     shown = visible(word)

@@ -59,6 +59,7 @@ def test_a_model_without_a_tokenizer_is_refused_with_the_way_out(folder):
         analyse(model, SOURCES, TARGETS)
 
 
+@pytest.mark.slow
 def test_without_a_target_the_model_writes_it(folder):
     found = analyse(folder, SOURCES, longest=8, **OPTIONS)
     assert found.made["options"]["generate"]

@@ -110,6 +110,7 @@ def test_words_stay_within_the_drawing(name):
     assert [words.content for words in drawing.words if not inside(whole, words, 0)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_words_do_not_lie_on_each_other(name):
     over = []

@@ -14,6 +14,7 @@ SMALL = {"n_train": 60, "n_held_out": 60}
 FEW = beside(__file__, "by_rule")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 def test_no_source_is_in_both_parts_even_when_there_are_few(name):
     task = registry.load(name, **FEW[name])

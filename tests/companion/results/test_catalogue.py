@@ -13,6 +13,7 @@ def entries():
     return list(catalogue.entries())
 
 
+@pytest.mark.slow
 def test_the_committed_catalogue_is_todays(entries):
     way_out = "python -m companion.results.catalogue writes it"
     assert catalogue.PAGE.read_text(encoding="utf-8") == catalogue.markdown(entries), way_out
@@ -29,6 +30,7 @@ def test_a_table_loads_with_the_columns_that_are_described(entries):
         assert columns.tolist() == [field["name"] for field in entry.fields], entry.file
 
 
+@pytest.mark.slow
 def test_numbers_are_within_the_range_of_their_column(entries):
     for entry in entries:
         frame = pd.read_csv(PAPER / entry.file)

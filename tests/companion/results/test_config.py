@@ -118,6 +118,7 @@ def test_a_setting_without_a_description_is_refused():
     assert_refused(partial(descriptions, silent), "Silent: no description of steps")
 
 
+@pytest.mark.slow
 def test_notebooks_have_the_parameters_of_their_experiments():
     for figure in discover(Project(Path(__file__).parents[3])).values():
         assert figure.path.read_text(encoding="utf-8") == written(figure), figure.id

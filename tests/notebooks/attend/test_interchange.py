@@ -82,6 +82,7 @@ def followed(*exchanges):
 TASKS = ("one_to_one", "scan", "reversal", "permutation")
 
 
+@pytest.mark.slow
 def test_each_part_is_correlated_by_itself():
     """Of two parts that move attention more on some tasks, one has the smaller share where it does."""
     temporal = [exchange(task, "temporal", place / 10) for place, task in enumerate(TASKS)]

@@ -37,6 +37,7 @@ def of_two_families(scan=5):
     return networks(*rising, *falling)
 
 
+@pytest.mark.slow
 def test_marks_of_one_dial_are_one_family_and_widen_the_interval():
     """Of two families, two draws in four are of one family alone."""
     found = estimate(
@@ -69,6 +70,7 @@ def test_ranks_of_a_share_that_recovers_rise_along_the_dial():
     assert found["value"] == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 def test_ends_of_the_dial_differ_by_their_means():
     found = estimate(experiment.dial_ends(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
     assert found["value"] == pytest.approx(0.002)

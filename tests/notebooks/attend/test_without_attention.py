@@ -162,6 +162,7 @@ def test_linear_recurrence_in_closed_form():
     assert variance.unique == pytest.approx(variance.of_position)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(samples(), st.data())
 def test_halves_merge_to_the_whole(sample, data):

@@ -235,6 +235,7 @@ def test_positions_of_a_source_have_different_lexical_probes():
     assert first != pytest.approx(second)
 
 
+@pytest.mark.slow
 def test_the_report_says_how_well_the_model_predicts_and_agrees_with_the_probe(store):
     outcome = computed(your_own_model, tiny("your_own_model"), store)
     assert outcome.values["learned"]["sentences"] > 0

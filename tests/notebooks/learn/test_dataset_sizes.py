@@ -50,6 +50,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert html == [["train", "words", "of HTML tags, entities and breaks", 1]]  # br; the test part has none
 
 
+@pytest.mark.slow
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))

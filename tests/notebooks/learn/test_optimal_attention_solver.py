@@ -165,6 +165,7 @@ def problem(scale):
     return encoder * scales, decoder * scales, words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e5, 1e6, 1e8])
 def test_an_ill_conditioned_sample_leaves_the_others_as_they_are(scale):
     found = optimal_attention(*problem(scale), SOURCE_MASK, TARGET_MASK)
@@ -174,6 +175,7 @@ def test_an_ill_conditioned_sample_leaves_the_others_as_they_are(scale):
     assert (found.residual[0] <= 1e-8).all()
 
 
+@pytest.mark.slow
 def test_every_row_is_attention_whatever_the_logits():
     found = optimal_attention(*problem(1e5), SOURCE_MASK, TARGET_MASK)
     torch.testing.assert_close(found.attention.sum(-1), torch.ones(2, TARGETS, dtype=torch.float64))

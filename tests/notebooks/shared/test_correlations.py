@@ -50,6 +50,7 @@ def exact_percentiles(tasks):
     return np.quantile(values, [0.025, 0.975])
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_all_samples_there_can_be():
     tasks = [(1.0, 2.0), (2.0, 1.0), (3.0, 4.0), (4.0, 3.0), (5.0, 5.0)]
     typicality, share = map(list, zip(*tasks, strict=True))
