@@ -1,0 +1,135 @@
+"""A training step of the networks of Part III against plain PyTorch: python benchmarks/training_step.py
+
+The two take turns on one thread, in processor time. Printed are the median milliseconds of each, and the
+median of ours / plain of the same turn with its quartiles.
+
+* translator: a batch of 16 pairs of 15 pieces a side. *Plain* is ``PlainTranslator`` of
+  ``benchmarks/training_step.py`` at commit d193d24a: the network of Snell et al. (2021) as its equations are
+  usually written, with ``nn.LSTM``, every logit and the default Adam.
+* copier: 128 permutations of 40 words. *Plain* leaves the recurrence to ``nn.LSTM``, with the default Adam,
+  as at that commit.
+
+The code that the paper's authors published is not part of this repository; the plain networks have its layers
+and sizes.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import typer
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from attnlib.models.corpus import Batch, Corpus, collate
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.vocabulary import PAD
+from notebooks.shared.permutation_copying import Copier, CopierConfig, copy_batch, draw_sources, words_of
+
+WIDTH = 256
+PIECES, PAIRS, LENGTH = 8_000, 16, 15
+SENTENCES, PERMUTED_WORDS = 128, 40
+AIMS = {"translator": 0.72, "copier": 0.77}
+
+Step = Callable[[], None]
+
+
+class PlainTranslator(nn.Module):
+    """The translation model as its equations are usually written, with a logit for every place."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(PIECES, WIDTH)
+        self.encoder = nn.LSTM(WIDTH, WIDTH, 2, batch_first=True, dropout=0.5, bidirectional=True)
+        self.decoder = nn.LSTM(WIDTH, WIDTH, 2, batch_first=True, dropout=0.5)
+        self.query = nn.Linear(WIDTH, 2 * WIDTH)
+        self.context = nn.Linear(2 * WIDTH, WIDTH)
+        self.hidden = nn.Linear(2 * WIDTH, WIDTH)
+        self.output = nn.Linear(WIDTH, PIECES)
+
+    def forward(self, batch: Batch) -> Tensor:
+        encoder_states, (hidden, cell) = self.encoder(self.embedding(batch.source))
+        start = [last.view(2, 2, len(batch), WIDTH).mean(1) for last in (hidden, cell)]  # over directions
+        decoder_states, _ = self.decoder(self.embedding(batch.target_input), start)
+        scores = self.query(decoder_states) @ encoder_states.transpose(1, 2)
+        attention = scores.masked_fill(~batch.source_mask[:, None, :], -torch.inf).softmax(-1)
+        context = self.context(attention @ encoder_states)
+        hidden_states = self.hidden(torch.cat([context, decoder_states], dim=-1)).relu()
+        return self.output(hidden_states)  # (batch, target length, pieces)
+
+
+def training_step(model: nn.Module, loss: Callable[[], Tensor], *, fused: bool) -> Step:
+    """Return a function that updates the model once; the default Adam of torch is not fused."""
+    optimiser = torch.optim.Adam(model.parameters(), fused=fused)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        loss().backward()
+        optimiser.step()
+
+    return step
+
+
+def translator_steps() -> tuple[Step, Step]:
+    """Return a step of our translator and of the plain one, on the same batch."""
+    words = np.random.default_rng(0).integers(4, PIECES, size=(2, PAIRS, LENGTH - 1))  # and the end mark
+    batch = collate(Corpus.from_ids(list(words[0]), list(words[1])), np.arange(PAIRS))
+    ours = BilinearTranslator(TranslatorConfig(), torch.Generator().manual_seed(0))
+    with torch.random.fork_rng(devices=[]):  # nn.Module takes no generator
+        plain = PlainTranslator()
+
+    def plain_loss() -> Tensor:
+        logits = plain(batch).flatten(0, 1)
+        return cross_entropy(logits, batch.target_output.flatten(), ignore_index=PAD)
+
+    our_step = training_step(ours, lambda: ours.loss(batch), fused=True)
+    return our_step, training_step(plain, plain_loss, fused=False)
+
+
+def copier_steps() -> tuple[Step, Step]:
+    """Return a step of our copier and of the plain one, on the same batch."""
+    words = words_of("permutation", PERMUTED_WORDS)
+    generator = torch.Generator().manual_seed(1)
+    batch = copy_batch(draw_sources("permutation", PERMUTED_WORDS, SENTENCES, generator), words)
+
+    def step_of(implementation: str, *, fused: bool) -> Step:
+        model = Copier(CopierConfig(words, WIDTH), torch.Generator().manual_seed(0))
+
+        def loss() -> Tensor:
+            logits = model(batch, implementation).logits.flatten(0, 1)
+            return cross_entropy(logits, batch.target.flatten())
+
+        return training_step(model, loss, fused=fused)
+
+    return step_of("fast", fused=True), step_of("plain", fused=False)
+
+
+def seconds(step: Step) -> float:
+    """Return the processor seconds that a step takes."""
+    began = time.process_time()
+    step()
+    return time.process_time() - began
+
+
+def main(turns: int = 25) -> None:
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, one thread, {turns} turns")
+    for name, make_steps in (("translator", translator_steps), ("copier", copier_steps)):
+        our_step, plain_step = make_steps()
+        our_step()  # both warm up
+        plain_step()
+        pairs = [(seconds(our_step), seconds(plain_step)) for _ in range(turns)]
+        ours, plain = (1e3 * statistics.median(times) for times in zip(*pairs, strict=True))
+        low, ratio, high = statistics.quantiles((ours / plain for ours, plain in pairs), n=4)
+        print(
+            f"{name:10} ours {ours:6.1f} ms, plain {plain:6.1f} ms, ours / plain {ratio:.2f} "
+            f"[{low:.2f}, {high:.2f}], aim {AIMS[name]}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main.__doc__ = __doc__
+    typer.run(main)
