@@ -26,7 +26,13 @@ from torch.nn.functional import cross_entropy
 from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.models.vocabulary import PAD
-from notebooks.shared.permutation_copying import Copier, CopierConfig, copy_batch, draw_sources, words_of
+from notebooks.shared.trainings.permutation_copying import (
+    Copier,
+    CopierConfig,
+    copy_batch,
+    draw_sources,
+    words_of,
+)
 
 WIDTH = 256
 PIECES, PAIRS, LENGTH = 8_000, 16, 15

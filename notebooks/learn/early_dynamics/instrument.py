@@ -78,11 +78,11 @@ def rounds_of_counting() -> tuple[dict, pd.DataFrame]:
         iterated = expectation_maximisation(pairs, ROUNDS)
         for word, written in product(source, target):
             if (word, written) in counted:
-                found = {
+                probabilities = {
                     "by the count": counted[word, written],
                     f"after {ROUNDS} rounds": iterated[word, written],
                 }
-                rows.append({"sentences": title, "source": word, "target": written} | found)
+                rows.append({"sentences": title, "source": word, "target": written} | probabilities)
     return {"corpora": corpora, "rounds": ROUNDS}, pd.DataFrame(rows).set_index("sentences").round(3)
 
 
