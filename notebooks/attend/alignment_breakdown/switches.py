@@ -9,7 +9,7 @@ from notebooks.shared.thresholds import enough
 
 NETWORKS = {"AED": "GRU with attention", "AO": "attention only"}
 ABOUT = Path(__file__).with_name("networks.json")
-TASKS = {
+TASK_LINES = {
     "scan": "Task: write the actions of a command (SCAN), such as “jump jump” for “jump twice”.",
     "reordering_50": "Task: translate into an invented language; half of the sentences may reorder words.",
     "one_to_one": "Task: translate letters one by one, in order.",
@@ -34,7 +34,7 @@ def _introduced(network: dict) -> dict:
     """Return what the page says of a network: its task, its examples, and whether it has learned the task."""
     accuracy = network["held_out"]["token_accuracy"]
     return {key: network[key] for key in ("task", "architecture", "name", "examples")} | {
-        "about": TASKS[network["task"]],
+        "about": TASK_LINES[network["task"]],
         "accuracy": round(accuracy, 4),
         "learned": enough(accuracy),
     }
