@@ -114,6 +114,12 @@ def test_of_two_exercises_one_is_to_predict_and_one_to_run(chapter):
 
 
 @every_chapter
+def test_lines_of_code_fit_beside_the_contents(chapter):
+    lines = [line for line in example_of(chapter).splitlines() if len(line) > 81]
+    assert lines == [], "at a width of 1280 pixels a reader would have to move them sideways"
+
+
+@every_chapter
 def test_the_code_is_beside_its_equation_and_of_about_ten_lines(chapter):
     text = section(CHAPTERS[chapter], "In code")
     assert "$" in text.split("```python")[0], "show the equation that the lines compute"

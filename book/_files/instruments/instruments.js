@@ -2,7 +2,8 @@
 // An instrument is a function of an element, its data and its state: see companion/book/notebook.py for the element,
 // and one-step.js for a short example.
 "use strict";
-const Instruments = (() => {
+// A page with several instruments loads this once for each of them, and keeps the first.
+var Instruments = globalThis.Instruments ?? (() => {
   const SVG = new Set(["svg", "g", "rect", "path", "circle", "text", "line", "tspan"]);
 
   /** An element of HTML or SVG; attributes that begin with "on" are listeners, others that are null stay away. */

@@ -77,6 +77,7 @@ def test_components_agree_with_a_loop(device, corpus, dtype):
     assert_same(found, (temporal[: len(components.temporal)], words), rounded, precision_of(dtype))
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("device", DEVICES)
 @given(corpora(), st.sampled_from(DTYPES))
 def test_parts_rebuild_the_states(device, corpus, dtype):

