@@ -57,10 +57,15 @@ def findings_of_library() -> list[Finding]:
     """
     findings = [Finding("attnlib", f"the library, version {_version()}", "")]
     for extra, (purpose, modules) in _EXTRAS.items():
-        missing = [_PACKAGES.get(module, module) for module in modules if not _is_installed(module)]
+        missing: list[str] = [_package_of(module) for module in modules if not _is_installed(module)]
         command = f"pip install 'attnlib[{extra}]', or in a checkout pip install -e '.[{extra}]'"
         findings.append(Finding(f"extra {extra}", purpose, ", ".join(missing), command))
     return findings
+
+
+def _package_of(module: str) -> str:
+    """Return the name by which a module is installed."""
+    return _PACKAGES.get(module, module)
 
 
 def _is_installed(module: str) -> bool:
