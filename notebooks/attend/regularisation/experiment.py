@@ -1,4 +1,4 @@
-"""Weight decay as an axis: how much of the temporal share and of the residuals' part hangs on it.
+"""Weight decay as an axis: how much of the temporal share and of the residuals' part depends on it.
 
 Three things may be in the residual Δ_t, each fitted on training samples and judged on held-out ones:
 

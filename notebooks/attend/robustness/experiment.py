@@ -43,7 +43,7 @@ EITHER = ("teacher_forced", "free_running")
 @measure(version=1)
 def measure_robustness(trained: TrainedModel, samples: int) -> dict:
     """Either way of running is judged by components of its own states. ``same_words``: share of held-out
-    samples that the free-running network writes without a fault; ``variance``: shares of the three parts."""
+    samples that the free-running network writes without an error; ``variance``: shares of the three parts."""
     task, model = trained.task, trained.model
     corpora = [part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out)]
     longest = [

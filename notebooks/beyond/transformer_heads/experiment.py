@@ -234,7 +234,7 @@ HEAD = {**NETWORK, **LEARNED, **STATE} | dict(sorted(OF_HEAD.items()))
 OF_LAYER = {"kind": OF_HEAD["kind"], "layer": Column("layer_1, layer_2, …"), **STATE}
 ABLE = {
     "token_accuracy": share("words and end marks that are predicted correctly"),
-    "exact_match": share("sentences that are written without a fault"),
+    "exact_match": share("sentences that are written without an error"),
     "parameters": Column("parameters of the network"),
 }
 SITE = {"site": Column("states that are read: half, layer and attention, what is embedded, or a half's end")}

@@ -176,7 +176,7 @@ COURSE = {
 NUMBERS = (
     {
         "token_accuracy": share("next words that are right, given the words before"),
-        "exact_match": share("sentences that the network writes without a fault"),
+        "exact_match": share("sentences that the network writes without an error"),
     }
     | {f"weights.{name}": COURSE["attention"] for name in WEIGHTS}
     | {f"largest.{name}": share("whether the largest attention is on one of them") for name in WEIGHTS}

@@ -208,14 +208,14 @@ GROUP = {
 }
 QUALITY = {
     "token_accuracy": share("next words that are right, given the words before"),
-    "exact_match": share("sentences that the network writes without a fault"),
+    "exact_match": share("sentences that the network writes without an error"),
     "length_right": share("sentences that are written with as many words as the reference"),
     "bleu": Column("BLEU of what the network writes", "points", low=0, high=100),
     "after_error": Column("share of the words after an exchanged one that it makes wrong"),
     "early_over_late": Column("the same in the first third of the places, minus the last third"),
     "own_hand": Column("words right after the right words, minus words right after what it wrote itself"),
     "length_over_guess": Column("lengths that are right, minus those guessed from the source's length"),
-    "beam_gain.exact_match": Column("sentences without a fault by beam search, minus by greedy decoding"),
+    "beam_gain.exact_match": Column("sentences without an error by beam search, minus by greedy decoding"),
     "beam_gain.bleu": Column("BLEU by beam search, minus by greedy decoding", "points"),
 }
 SAMPLES = {

@@ -389,7 +389,7 @@ KIND = {
 NETWORK = {"network": Column("network on captions: cho, sutskever, bahdanau, luong")}
 QUALITY = {
     "token_accuracy": share("next words that are right, given the words before"),
-    "exact_match": share("sentences that the network writes without a fault"),
+    "exact_match": share("sentences that the network writes without an error"),
     "updates": Column("until the threshold of words right is reached; all, where it never is", "updates"),
 }
 REACHED = {"reached": Column("whether the network reaches the threshold of words right")}

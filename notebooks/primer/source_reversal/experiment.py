@@ -148,7 +148,7 @@ PLACE = {
 QUANTITIES = (
     {
         "speed": share("next words that are right, averaged over training"),
-        "exact_match": share("sentences that the network writes without a fault"),
+        "exact_match": share("sentences that the network writes without an error"),
         "token_accuracy": share("next words that are right when training ends"),
     }
     | {part: share(f"next words of the {part} third that are right when training ends") for part in THIRDS}

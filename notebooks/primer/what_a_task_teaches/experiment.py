@@ -417,7 +417,7 @@ GROUP = {
 }
 QUALITY = {
     "token_accuracy": share("next words that are right, given the words before"),
-    "exact_match": share("sentences that the network writes without a fault"),
+    "exact_match": share("sentences that the network writes without an error"),
 }
 PARAMETERS = {"parameters": Column("weights of the network")}
 COURSE = {"step": Column("updates so far"), "right": Column("share of next words that are right")}
