@@ -1,7 +1,8 @@
 """A training step of the networks of Part III against plain PyTorch: python benchmarks/training_step.py
 
-The two take turns on one thread, in processor time. Printed are the median milliseconds of each, and the
-median of ours / plain of the same turn with its quartiles.
+The two take turns, each in a process and on a thread of its own, in processor time. Ours keeps freed memory,
+as every process that trains does (:mod:`companion.runs.memory`). Printed are the median milliseconds of each,
+and the median of ours / plain of the same turn with its quartiles.
 
 * translator: a batch of 16 pairs of 15 pieces a side. *Plain* is ``PlainTranslator`` of
   ``benchmarks/training_step.py`` at commit d193d24a: the network of Snell et al. (2021) as its equations are
@@ -16,6 +17,10 @@ and sizes.
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from typing import Literal
 
 import numpy as np
 import torch
@@ -26,6 +31,7 @@ from torch.nn.functional import cross_entropy
 from attnlib.models.corpus import Batch, Corpus, collate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.models.vocabulary import PAD
+from companion.runs.memory import keep_freed_memory
 from notebooks.shared.trainings.permutation_copying import (
     Copier,
     CopierConfig,
@@ -78,55 +84,84 @@ def training_step(model: nn.Module, loss: Callable[[], Tensor], *, fused: bool) 
     return step
 
 
-def translator_steps() -> tuple[Step, Step]:
-    """Return a step of our translator and of the plain one, on the same batch."""
-    words = np.random.default_rng(0).integers(4, PIECES, size=(2, PAIRS, LENGTH - 1))  # and the end mark
-    batch = collate(Corpus.from_ids(list(words[0]), list(words[1])), np.arange(PAIRS))
-    ours = BilinearTranslator(TranslatorConfig(), torch.Generator().manual_seed(0))
-    with torch.random.fork_rng(devices=[]):  # nn.Module takes no generator
-        plain = PlainTranslator()
+def our_translator() -> Step:
+    """Return an update of our translator."""
+    batch = translated_batch()
+    model = BilinearTranslator(TranslatorConfig(), torch.Generator().manual_seed(0))
+    return training_step(model, lambda: model.loss(batch), fused=True)
 
-    def plain_loss() -> Tensor:
-        logits = plain(batch).flatten(0, 1)
+
+def plain_translator() -> Step:
+    """Return an update of the plain translator, on the same batch."""
+    batch = translated_batch()
+    torch.manual_seed(0)
+    model = PlainTranslator()
+
+    def loss() -> Tensor:
+        logits = model(batch).flatten(0, 1)
         return cross_entropy(logits, batch.target_output.flatten(), ignore_index=PAD)
 
-    our_step = training_step(ours, lambda: ours.loss(batch), fused=True)
-    return our_step, training_step(plain, plain_loss, fused=False)
+    return training_step(model, loss, fused=False)
 
 
-def copier_steps() -> tuple[Step, Step]:
-    """Return a step of our copier and of the plain one, on the same batch."""
+def translated_batch() -> Batch:
+    """Return pairs of random pieces, all of one length, each with its end mark."""
+    pieces = np.random.default_rng(0).integers(4, PIECES, size=(2, PAIRS, LENGTH - 1))
+    corpus = Corpus.from_ids(list(pieces[0]), list(pieces[1]))
+    return collate(corpus, np.arange(PAIRS))
+
+
+def copier(implementation: Literal["fast", "plain"], *, fused: bool) -> Step:
+    """Return an update of the copier."""
     words = words_of("permutation", PERMUTED_WORDS)
     generator = torch.Generator().manual_seed(1)
     batch = copy_batch(draw_sources("permutation", PERMUTED_WORDS, SENTENCES, generator), words)
+    model = Copier(CopierConfig(words, WIDTH), torch.Generator().manual_seed(0))
 
-    def step_of(implementation: str, *, fused: bool) -> Step:
-        model = Copier(CopierConfig(words, WIDTH), torch.Generator().manual_seed(0))
+    def loss() -> Tensor:
+        logits = model(batch, implementation).logits.flatten(0, 1)
+        return cross_entropy(logits, batch.target.flatten())
 
-        def loss() -> Tensor:
-            logits = model(batch, implementation).logits.flatten(0, 1)
-            return cross_entropy(logits, batch.target.flatten())
-
-        return training_step(model, loss, fused=fused)
-
-    return step_of("fast", fused=True), step_of("plain", fused=False)
+    return training_step(model, loss, fused=fused)
 
 
-def seconds(step: Step) -> float:
-    """Return the processor seconds that a step takes."""
+UPDATES = {
+    "translator": (our_translator, plain_translator),
+    "copier": (partial(copier, "fast", fused=True), partial(copier, "plain", fused=False)),
+}
+
+# In the process of each way.
+
+
+def prepare(make_step: Callable[[], Step], keeps_memory: bool) -> None:
+    """Make the step that this process repeats, and take it once to warm up."""
+    global repeated_step
+    torch.set_num_threads(1)
+    if keeps_memory:
+        keep_freed_memory()
+    repeated_step = make_step()
+    repeated_step()
+
+
+def seconds() -> float:
+    """Return the processor seconds that the step of this process takes."""
     began = time.process_time()
-    step()
+    repeated_step()
     return time.process_time() - began
 
 
 def main(turns: int = 25) -> None:
-    torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, one thread, {turns} turns")
-    for name, make_steps in (("translator", translator_steps), ("copier", copier_steps)):
-        our_step, plain_step = make_steps()
-        our_step()  # both warm up
-        plain_step()
-        pairs = [(seconds(our_step), seconds(plain_step)) for _ in range(turns)]
+    print(f"torch {torch.__version__}, one thread each, {turns} turns")
+    processes = get_context("spawn")
+    for name, (our_way, plain_way) in UPDATES.items():
+        with (
+            ProcessPoolExecutor(1, processes, prepare, (our_way, True)) as our_process,
+            ProcessPoolExecutor(1, processes, prepare, (plain_way, False)) as plain_process,
+        ):
+            pairs = [
+                (our_process.submit(seconds).result(), plain_process.submit(seconds).result())
+                for _ in range(turns)
+            ]
         ours, plain = (1e3 * statistics.median(times) for times in zip(*pairs, strict=True))
         low, ratio, high = statistics.quantiles((ours / plain for ours, plain in pairs), n=4)
         print(

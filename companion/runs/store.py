@@ -34,6 +34,7 @@ from companion.runs.encoder_decoder import new_model, train
 from companion.runs.evaluate import evaluate
 from companion.runs.identity import Spec, run_id, run_record
 from companion.runs.measure import Measurement
+from companion.runs.memory import keep_freed_memory
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 
@@ -186,6 +187,7 @@ class Store:
 
     def _make(self, spec: Spec, folder: Path) -> None:
         """Write a product, its history last: its presence says that the product is whole."""
+        keep_freed_memory()
         report = partial(self.report, spec)
         started, checkpoints = time.monotonic(), folder / "checkpoints"
         checkpoints.mkdir(parents=True, exist_ok=True)
