@@ -93,6 +93,10 @@ class GoldFile:
     links: GoldOfText
     words: tuple[tuple[list[str], list[str]] | None, ...] = ()
 
+    def __repr__(self) -> str:
+        n_linked = sum(links is not None for links in self.links)
+        return f"GoldFile({len(self.links):,} lines, {n_linked:,} of them with links)"
+
 
 def read_gold(gold: str | Path | Iterable[str | Gold | None], *, first: int | None = None) -> GoldFile:
     """Read gold links.

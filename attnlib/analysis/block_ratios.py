@@ -25,7 +25,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.analysis.judge import BLOCK_COLUMNS, REBUILT_MEASURES, SHARE_MEASURES, SPLIT_MEASURES, student
+from attnlib.analysis.judge import BLOCK_COLUMNS, REBUILT_MEASURES, SHARE_MEASURES, SPLIT_MEASURES
+from attnlib.analysis.students_quantile import students_quantile
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 
@@ -56,7 +57,7 @@ class Ratios(ShowsShapes):
             factor: how much larger the variance is because of the error of the fit.
         """
         variance = self.moves.square().sum(0) * factor  # (measures,)
-        return student(self.size - 1) * variance.sqrt()
+        return students_quantile(self.size - 1) * variance.sqrt()
 
 
 def ratios_of(sums: Float[Tensor, "blocks sums"]) -> Ratios:

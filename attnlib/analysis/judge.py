@@ -3,10 +3,8 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -19,6 +17,7 @@ from attnlib.analysis.interventions import Donors, InterventionSums, add_interve
 from attnlib.analysis.learned import Learned
 from attnlib.analysis.part_shares import weights_of
 from attnlib.analysis.pass_sums import PassSums
+from attnlib.analysis.students_quantile import students_quantile
 from attnlib.analysis.terms import AttentionTerms, attention_terms
 from attnlib.decomposition.components import STATE_PARTS, PlaceComponents
 from attnlib.decomposition.term_names import REBUILT, TERM_GROUPS, subsets, terms_of
@@ -505,7 +504,7 @@ class HeadSums:
         # 5. the variance of the fit
         variance_of_fit = variance * sums.samples / n_fitted_samples
         # 6. the ends of the interval
-        half_width = student(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
+        half_width = students_quantile(equal_samples - 1) * math.sqrt(variance + variance_of_fit)
         return ShareInterval(share, middle - half_width, middle + half_width)
 
     def _weights(self, terms: Collection[str] | Mapping[str, float]) -> Float[Tensor, " terms"]:
@@ -520,75 +519,6 @@ def _ratio(total: int | float, count: int | float) -> float:
     if not count:
         return math.nan
     return total / count
-
-
-# Quantiles of intervals. They are not scipy's, because machines that measure heads do not have it.
-
-
-_EXPANDED = 500.0  # degrees of freedom from which on an expansion is exact to the last digits
-_NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # of a quadrature on (-1, 1)
-
-
-@overload
-def student(degrees: int | float) -> float: ...
-
-
-@overload
-def student(degrees: Tensor) -> Tensor: ...
-
-
-def student(degrees: int | float | Tensor) -> float | Tensor:
-    """Return the 97.5 % quantile of Student's distribution.
-
-    Args:
-        degrees: of freedom, any real number from 1 on; the quantile is NaN below 1.
-
-    Example:
-        >>> [round(student(n), 3) for n in (1, 1.5, 2, 5, 30, 1000)]
-        [12.706, 6.017, 4.303, 2.571, 2.042, 1.962]
-    """
-    if isinstance(degrees, Tensor):
-        values = [_quantile(number) for number in degrees.flatten().tolist()]
-        return torch.tensor(values, dtype=degrees.dtype, device=degrees.device).view_as(degrees)
-    return _quantile(float(degrees))
-
-
-@lru_cache(maxsize=4096)
-def _quantile(degrees: float) -> float:
-    """Return the quantile in closed form, by its expansion, or by Newton's method."""
-    if not degrees >= 1:
-        return math.nan
-    if degrees == 1:
-        return math.tan(0.475 * math.pi)
-    if degrees == 2:
-        return 0.95 * math.sqrt(2 / (1 - 0.95**2))
-    if degrees >= _EXPANDED:
-        return _expanded(degrees)
-    # With t = √n tan θ the probability of (0, t) is K ∫ cos(u)^(n-1) du from 0 to θ.
-    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
-    angle, step = 0.0, 1.0
-    while abs(step) > 1e-10:  # Newton: the probability is concave, so no step goes too far
-        nodes = angle * (_NODES + 1) / 2  # of the quadrature, in (0, angle)
-        integrand = np.cos(nodes) ** (degrees - 1)
-        probability = constant * angle / 2 * float(_WEIGHTS @ integrand)
-        density = constant * math.cos(angle) ** (degrees - 1)
-        step = (0.475 - probability) / density
-        angle += step
-    return math.sqrt(degrees) * math.tan(angle)
-
-
-def _expanded(degrees: float) -> float:
-    """Return the quantile by its expansion in 1/degrees (Abramowitz and Stegun 1964, 26.7.5)."""
-    z = _NORMAL
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return sum(term / degrees**power for power, term in enumerate(terms))
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from attnlib.analysis.block_ratios import MEASURES, ratios_of
 from attnlib.analysis.heads import Head
-from attnlib.analysis.judge import student
 from attnlib.analysis.results import Analysis, variance_factor
+from attnlib.analysis.students_quantile import students_quantile
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
 from attnlib.former_names import former_object
@@ -225,7 +225,7 @@ def _intervals(first: Analysis, second: Analysis, head: Head, *, paired: bool) -
         variance = variance_of_first + variance_of_second
     degrees = torch.minimum(ratios.size, other_ratios.size) - 1  # (measures,), of freedom
     return _Intervals(
-        middle=other_ratios.middle - ratios.middle, half_width=student(degrees) * variance.sqrt()
+        middle=other_ratios.middle - ratios.middle, half_width=students_quantile(degrees) * variance.sqrt()
     )
 
 

@@ -103,6 +103,13 @@ class Checkpoint:
     prefix: str = ""
     target_tokenizer: Any = None
 
+    def __repr__(self) -> str:
+        languages = ""
+        if self.source_language or self.target_language:
+            languages = f", from {self.source_language} to {self.target_language}"
+        model, tokenizer = type(self.model).__name__, type(self.tokenizer).__name__
+        return f"Checkpoint({self.name!r}, {model} with {tokenizer}{languages})"
+
     def __post_init__(self) -> None:
         target_tokenizer = self.target_tokenizer
         if isinstance(target_tokenizer, str | Path):

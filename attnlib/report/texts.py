@@ -146,6 +146,10 @@ class Sentences:
     source: Sequence[str]
     target: Sequence[str] | None = None
 
+    def __repr__(self) -> str:
+        translations = "without translations" if self.target is None else "with translations"
+        return f"Sentences({len(self.source):,} {translations})"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", _sentences("source", self.source))
         if self.target is not None:

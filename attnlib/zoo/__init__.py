@@ -78,6 +78,11 @@ class Trained:
     words: dict[str, list[str]]
     provenance: dict
 
+    def __repr__(self) -> str:
+        network = type(self.network).__name__
+        n_words = " and ".join(f"{len(words):,} {side}" for side, words in self.words.items())
+        return f"Trained({network} of {n_words} words, with {len(self.corpus):,} sentence pairs)"
+
     def stream(self, batch_size: int = 32, kinds: str | Collection[str] = ("cross",)) -> Stream[Batch]:
         """Return the passes over its sentences, for :func:`attnlib.analyse` and :func:`attnlib.report`.
 

@@ -1,9 +1,15 @@
-"""Dataclasses of tensors are shown by the shapes of their tensors, never by thousands of numbers."""
+"""Dataclasses of tensors are shown by their shapes, those of networks and texts by kinds and counts."""
 
 import ast
 from pathlib import Path
 
 import pytest
+from torch import nn
+
+from attnlib import zoo
+from attnlib.alignment.gold import Gold, GoldFile
+from attnlib.report.pretrained import Checkpoint
+from attnlib.report.texts import Sentences
 
 LIBRARY = Path(__file__).resolve().parents[2] / "attnlib"
 FILES = {path.relative_to(LIBRARY).as_posix(): path for path in sorted(LIBRARY.rglob("*.py"))}
@@ -43,3 +49,37 @@ def test_dataclasses_of_tensors_have_a_short_repr(name):
 def test_a_long_repr_is_noticed(head):
     assert long_reprs(f"{head}:\n    states: Tensor\n") == ["Long"]
     assert long_reprs("@dataclass(repr=False)\nclass Short(ShowsShapes):\n    states: Tensor\n") == []
+
+
+class Tokenizer:
+    """A tokenizer that marks no languages."""
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        pytest.param(
+            lambda: zoo.load("one_to_one_VED"),
+            "Trained(EncoderDecoder of 12 source and 12 target words, with 800 sentence pairs)",
+            id="a trained network",
+        ),
+        pytest.param(
+            lambda: Checkpoint("folder", nn.Linear(2, 2), Tokenizer()),
+            "Checkpoint('folder', Linear with Tokenizer)",
+            id="a checkpoint",
+        ),
+        pytest.param(
+            lambda: Sentences(["one", "two"]), "Sentences(2 without translations)", id="sources alone"
+        ),
+        pytest.param(
+            lambda: Sentences(["one"], ["un"]), "Sentences(1 with translations)", id="sentence pairs"
+        ),
+        pytest.param(
+            lambda: GoldFile((Gold([(0, 0)]), None)),
+            "GoldFile(2 lines, 1 of them with links)",
+            id="gold links",
+        ),
+    ],
+)
+def test_networks_and_texts_are_shown_in_a_line(shown, expected):
+    assert repr(shown()) == expected

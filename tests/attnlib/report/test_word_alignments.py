@@ -207,7 +207,7 @@ def test_without_gold_links_the_head_agrees_with_ibm_model_1(words):
 
 
 def test_a_head_is_chosen_on_the_first_pairs_of_a_long_text(words, monkeypatch):
-    monkeypatch.setattr("attnlib.report.word_alignments.CHOSEN_ON", 5)
+    monkeypatch.setattr("attnlib.report.linked_text.CHOSEN_ON", 5)
     found = align(words, SOURCE, TARGET, batch_size=3)
     layer, head = map(int, re.findall(r"\d+", found.method))
     assert "compared on 5" in found.notes[0]
