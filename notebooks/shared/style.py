@@ -14,14 +14,13 @@ from matplotlib.patheffects import withStroke
 
 from companion.book.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, style, task_name
 from companion.results.result import Result, kinds_of
-from notebooks.shared.marks import apart, error_bar, line_with_band
+from notebooks.shared.marks import error_bar, line_with_band
 
 __all__ = [
     "INK",
     "PART_COLOURS",
     "PART_NAMES",
     "PART_SYMBOLS",
-    "apart",
     "style",
     "task_name",
 ]  # which notebooks take from here
