@@ -14,6 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from companion.book.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, style, task_name
 from companion.results.result import Result, kinds_of
+from notebooks.shared.marks import error_bar, line_with_band
 
 __all__ = [
     "INK",
@@ -96,10 +97,7 @@ def lines(axes: Axes, table: pd.DataFrame, x: str, by: str, styles: Styles, *, l
     """
     for name, (label, colour, line) in styles.items():
         rows = table[table[by] == name]
-        axes.plot(rows[x], rows["value"], color=colour, ls=line, lw=lw, label=label)
-        if len(rows) and pd.notna(rows["low"].iloc[0]):
-            low, high = rows["low"].astype(float), rows["high"].astype(float)
-            axes.fill_between(rows[x], low, high, color=colour, alpha=band, lw=0)
+        line_with_band(axes, rows[x], rows, colour, band=band, ls=line, lw=lw, label=label)
 
 
 def curves(axes: Axes, courses: pd.DataFrame, name: str, label: str | None = None, **props: object) -> None:
@@ -200,9 +198,7 @@ def draw_dot(axes: Axes, dot: Dot, values: dict, place: float) -> None:
     if interval["value"] is None:
         return
     height = place + dot.shift
-    if interval["low"] is not None:
-        ends = interval["low"], interval["high"]
-        axes.plot(ends, [height, height], color=dot.colour, lw=1.3, solid_capstyle="butt")
+    error_bar(axes, interval, height, dot.colour, lw=1.3, solid_capstyle="butt")
     axes.plot(interval["value"], height, dot.marker, **_props(dot))
 
 
@@ -289,18 +285,6 @@ def _leaves(axes: Axes) -> bool:
         if band.get_transform() == axes.transData:
             places += [place for path in band.get_paths() for place in path.vertices]
     return any(not (left - across <= x <= right + across and low - up <= y <= high + up) for x, y in places)
-
-
-def apart(heights: Mapping[str, float], closest: float) -> dict[str, float]:
-    """Move labels at the ends of lines up, the lowest first, until none is closer to another.
-
-    >>> apart({"words": 0.5, "positions": 0.25, "context": 0.3125}, 0.125)
-    {'positions': 0.25, 'context': 0.375, 'words': 0.5}
-    """
-    moved: dict[str, float] = {}
-    for name, height in sorted(heights.items(), key=lambda item: item[1]):
-        moved[name] = max([height, *(below + closest for below in moved.values())])
-    return moved
 
 
 # What the instrument *toward or away* draws on three pages: courses, with weights on words.

@@ -1,0 +1,56 @@
+"""Shares of a Transformer's heads, by layer and by how much they look at the symbol to be copied."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from notebooks.shared.marks import apart, grid
+from notebooks.shared.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS
+
+SHIFTS = {"temporal": -0.2, "input": 0.0, "residual": 0.2}  # of points, so that all are seen
+INKS = PART_COLOURS | {"residual": "#666666"}  # of text
+NOTE = {
+    "fontsize": 9,
+    "ha": "center",
+    "va": "center",
+    "arrowprops": {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 5},
+}
+
+
+def shares_of_heads(heads: pd.DataFrame) -> Figure:
+    """Draw three shares of each head, left by layer, right by its attention on the symbol to be copied."""
+    with grid(1, 2, size=(8.6, 3.8), sharey=True) as (figure, ((left, right),)):
+        for part in PART_NAMES:
+            draw_layers(left, heads, part)
+            right.plot(
+                heads["copies"], heads[f"{part}_share"], "o", ms=5, alpha=0.8, color=PART_COLOURS[part]
+            )
+        name_parts(left, heads)
+        left.set_xlabel("layer of the decoder")
+        left.set_ylabel("share of the scores")
+        right.set_xlabel("attention on the symbol to be copied")
+        most = heads.loc[heads["copies"].idxmax()]
+        text = "heads that copy\nattend by context"
+        right.annotate(text, (most["copies"], most["residual_share"]), (0.55, 0.9), **NOTE)
+    return figure
+
+
+def draw_layers(axes: Axes, heads: pd.DataFrame, part: str) -> None:
+    """Draw a share of each head by layer, and a line through the means of layers."""
+    share, layer = heads[f"{part}_share"], heads["layer"] + 1
+    look = {"color": PART_COLOURS[part]}
+    axes.plot(layer + SHIFTS[part], share, "o", ms=4.5, alpha=0.45, mew=0, **look)
+    means = share.groupby(layer).mean()
+    axes.plot(means.index + SHIFTS[part], means, "-", lw=2.2, **look)
+
+
+def name_parts(axes: Axes, heads: pd.DataFrame) -> None:
+    """Write the name of each part beside the mean of the last layer."""
+    last = heads["layer"].max()
+    of_last_layer = heads[heads["layer"] == last]
+    ends = {part: of_last_layer[f"{part}_share"].mean() for part in PART_NAMES}
+    for part, height in apart(ends, 0.05).items():
+        name = f"{part} {PART_SYMBOLS[part]}"
+        axes.annotate(name, (last + 1.3, height), va="center", fontsize=9.5, color=INKS[part])
+    axes.set_xticks(sorted(set(heads["layer"] + 1)))
+    axes.set_xlim(0.6, last + 2.05)

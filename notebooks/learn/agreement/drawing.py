@@ -1,0 +1,152 @@
+"""Agreement of two quantities on every data set, with chance and what the paper reports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from companion.results.result import Result
+from notebooks.shared.marks import Estimate, dot, grid, key_above
+from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY, blank, data_name, data_of
+
+STYLES = {  # column of the tables → label, colour, line style
+    "alpha_alpha": ("attention of another seed", INK, "-"),
+    "alpha_beta": ("attention, probe of another free network", SKY, "-"),
+    "alpha_beta_uf": ("attention, probe at uniform attention", PURPLE, "-"),
+    "delta_beta_uf": ("saliency, probe at uniform attention", AMBER, "--"),
+    "beta_uf_beta_px": ("bag of words, probe at uniform attention", GREEN, "-."),
+    "alpha_alpha_frozen": ("attention, attention trained alone", "#777777", (0, (5, 1.5))),
+}
+MARKERS = {
+    "alpha_beta": ("s", 0.3),
+    "alpha_beta_uf": ("o", 0.1),
+    "delta_beta_uf": ("^", -0.1),
+    "beta_uf_beta_px": ("v", -0.3),
+}
+PERCENT = (0, 100)
+NOTE = {"textcoords": "data", "va": "center", "arrowprops": ARROW}
+
+Published = Mapping[tuple[str, str], float]  # by data set and column
+
+
+@dataclass(frozen=True)
+class Row:
+    """The agreement of one pair of quantities on a data set, and what it is compared with, in %."""
+
+    ours: Estimate
+    chance: float | None
+    published: float | None
+
+    @classmethod
+    def of(cls, result: Result, published: Published, name: str, column: str) -> "Row":
+        """Read the row of a data set and a column of the tables, at the most accurate checkpoint."""
+        measured = result.values[name]["validation"]["accuracy"]
+        return cls(measured[column]["agreement"], measured["chance"]["value"], published.get((name, column)))
+
+    @property
+    def marks(self) -> dict[str, float]:
+        """All that is drawn of the row, by what it is called."""
+        marks = {"ours": self.ours["value"], "chance": self.chance, "published": self.published}
+        return {name: value for name, value in marks.items() if value is not None}
+
+    @property
+    def room(self) -> tuple[int, float]:
+        """How many marks there are, and how close the closest two of them are."""
+        gaps = np.diff(sorted(self.marks.values()))
+        return len(self.marks), min(gaps, default=0)
+
+
+def attention_and_probe(result: Result, published: Published) -> Figure:
+    """Draw a row for each data set: agreement of attention and probe, chance, and the published number."""
+    column = "alpha_beta_uf"
+    rows = {name: Row.of(result, published, name, column) for name in reversed(data_of(result))}
+    rows = {name: row for name, row in rows.items() if row.ours["value"] is not None}
+    if not rows:
+        return blank()
+    _, colour, _ = STYLES[column]
+    with grid(1, 1, size=(8.6, 1.1 + 0.36 * len(rows))) as (figure, ((axes,),)):
+        for place, row in enumerate(rows.values()):
+            dot(axes, row.ours, place, colour, ms=8, within=PERCENT, bar={"lw": 2})
+            if row.published is not None:
+                axes.plot(row.published, place, "D", mfc="white", mec=INK, ms=6, mew=1.3)
+            draw_chance(axes, row.chance, place, lw=1.4)
+        clearest = max(rows, key=lambda name: rows[name].room)
+        name_marks(axes, rows[clearest], list(rows).index(clearest), colour)
+        axes.set_yticks(range(len(rows)), map(data_name, rows))
+        axes.set_ylim(-0.6, len(rows) - 0.2)
+        axes.set_xlim(*PERCENT)
+        axes.set_xlabel("% of texts or target words where attention goes to a position that the probe knows")
+    return figure
+
+
+def draw_chance(axes: Axes, chance: float | None, place: float, *, lw: float) -> None:
+    if chance is not None:
+        axes.plot([chance, chance], [place - 0.4, place + 0.4], color=INK, lw=lw, ls=":")
+
+
+def name_marks(axes: Axes, row: Row, place: float, colour: str) -> None:
+    """Say above the marks of a row what they are."""
+    for text, value in row.marks.items():
+        shift, side = ((4, 7), "left") if text == "chance" else ((0, 7), "center")
+        ink = colour if text == "ours" else INK
+        axes.annotate(
+            text,
+            (value, place),
+            shift,
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            fontsize=9.5,
+            color=ink,
+        )
+
+
+def at_the_best(result: Result, published: Published) -> Figure:
+    """Draw a row for each data set, a colour for each column; chance is dotted, what is published a rhomb."""
+    names = data_of(result)[::-1]
+    with grid(1, 1, size=(8.6, 1.2 + 0.62 * len(names))) as (figure, ((axes,),)):
+        for place, name in enumerate(names):
+            if place:
+                axes.axhline(place - 0.5, color="#e4e4e4", lw=0.8, zorder=0)
+            for column, (marker, shift) in MARKERS.items():
+                row, (_, colour, _) = Row.of(result, published, name, column), STYLES[column]
+                dot(
+                    axes,
+                    row.ours,
+                    place + shift,
+                    colour,
+                    marker=marker,
+                    ms=6,
+                    within=PERCENT,
+                    bar={"lw": 1.6},
+                )
+                if row.published is not None and row.ours["value"] is not None:
+                    axes.plot(row.published, place + shift, "D", mfc="white", mec=colour, ms=5.5, mew=1.3)
+            draw_chance(axes, result.values[name]["validation"]["accuracy"]["chance"]["value"], place, lw=1.2)
+        axes.set_yticks(range(len(names)), map(data_name, names))
+        axes.set_ylim(-0.6, len(names) - 0.4)
+        axes.set_xlim(*PERCENT)
+        axes.set_xlabel("agreement at the best checkpoint, % of texts or target words")
+        if published and "multi30k_de_en" in names:
+            annotate_translation(axes, result, published)
+        handles = [
+            Line2D([], [], color=STYLES[column][1], marker=marker, ms=6, label=STYLES[column][0])
+            for column, (marker, _) in MARKERS.items()
+        ]
+        if published:
+            handles.append(Line2D([], [], marker="D", label="as published", mfc="white", mec=INK, ls=""))
+        key_above(figure, handles, ncols=2, fontsize=9.5)
+    return figure
+
+
+def annotate_translation(axes: Axes, result: Result, published: Published) -> None:
+    """Point at chance, a dot and a published number in the lowest rows, those of Multi30k."""
+    row = Row.of(result, published, "multi30k_de_en", "alpha_beta_uf")
+    axes.annotate("chance", (row.chance, 0.2), (14, 0.2), **NOTE)
+    text = "attention goes where a network that\nnever attended knows the word"
+    axes.annotate(text, (row.ours["value"] + 3, 0.1), (60, 0.55), **NOTE)
+    printed = published["multi30k_en_de", "delta_beta_uf"]
+    axes.annotate("published in the paper", (printed + 0.8, 0.9), (60, 1.3), **NOTE)

@@ -1,0 +1,67 @@
+"""Agreement of optimal and learned attention with probes, and what each makes of the correct words."""
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from companion.book.numbers import value_at
+from companion.results.result import Result
+from notebooks.shared.marks import dot, grid, rule
+from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY
+
+AGREEMENTS = {  # key → label, colour
+    "summed.agreement.optimal_probe": ("best, β of the same network", PURPLE),  # what the paper prints
+    "summed.agreement.optimal_other_probe": ("best, β of another run", PURPLE),
+    "summed.agreement.learned_probe": ("learned, β of the same network", GREEN),
+    "summed.agreement.learned_optimal": ("learned, best", GREEN),
+}
+LIKELIHOODS = {  # key → label, colour
+    "summed.log_likelihood.optimal": ("best", PURPLE),
+    "summed.log_likelihood.largest_probe": ("all on the\nlargest β", AMBER),
+    "summed.log_likelihood.learned": ("learned", GREEN),
+    "summed.log_likelihood.uniform": ("uniform", SKY),
+}
+PUBLISHED = 0.53  # agreement of the best attention with β, as the paper reports it
+NOTE = {"arrowprops": ARROW, "va": "center"}
+
+
+def is_of_multi30k(result: Result) -> bool:
+    """Return True if the translation models are of all of the text that the published numbers are of."""
+    whole = result.config["train_pairs"] == result.config["n_validation"] == 0
+    return whole and result.values["data"]["translation"] == "multi30k_en_de"
+
+
+def agreements(result: Result) -> Figure:
+    """Draw agreements with chance, and beside them the log-likelihood of the correct words by attention."""
+    with grid(1, 2, size=(8.6, 3.2), width_ratios=(1.3, 1)) as (figure, ((left, right),)):
+        draw_rows(left, result, AGREEMENTS)
+        chance = result.values["summed"]["agreement"]["chance"]["value"]
+        if chance is not None:
+            left.axvline(chance, color=INK, lw=1, ls=":", zorder=0)
+            left.annotate("chance", (chance, -0.5), (4, 0), textcoords="offset points")
+        if is_of_multi30k(result):
+            left.plot([PUBLISHED, PUBLISHED], [1.7, 3.3], color=INK, lw=1, ls="--")
+            left.annotate(f"published: {PUBLISHED}", (PUBLISHED, 2.5), (0.62, 2.35), **NOTE)
+            right.annotate("following β is\nnearly as good …", (-1.34, 2), (-2.95, 2.65), **NOTE)
+            right.annotate("… learned attention\nis far from it", (-2.1, 0.9), (-2.35, 0.1), **NOTE)
+        left.set_xlim(0, 1.02)
+        left.set_xlabel("agreement of the first with the second")
+        draw_rows(right, result, LIKELIHOODS)
+        right.margins(x=0.14)
+        right.set_xlabel("log-likelihood (nats a word)")
+    return figure
+
+
+def draw_rows(axes: Axes, result: Result, rows: Mapping[str, tuple[str, str]]) -> None:
+    """Draw a row for each key, the first above: a dot with its interval and its value."""
+    for place, (key, (_, colour)) in enumerate(reversed(rows.items())):
+        estimate = value_at(result, key)
+        rule(axes, place)
+        dot(axes, estimate, place, colour, ms=6.5, bar={"lw": 1.6})
+        if estimate["value"] is not None:
+            text = f"{estimate['value']:.2f}".replace("-", "−")
+            above = {"textcoords": "offset points", "ha": "center", "fontsize": 8.5}
+            axes.annotate(text, (estimate["value"], place), (0, 6), **above)
+    axes.set_yticks(range(len(rows)), [label for label, _ in reversed(rows.values())])
+    axes.set_ylim(-0.6, len(rows) - 0.3)

@@ -1,0 +1,96 @@
+"""Networks that learn to copy, a curve each: they learn to look at the correct word, or away from it."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from companion.results.result import Result
+from notebooks.shared.marks import grid
+from notebooks.shared.style import AMBER, ARROW, INK, PURPLE, curves
+from notebooks.shared.thresholds import enough
+
+WAYS = {  # which way a network's attention goes → colour, label
+    "drawn": (PURPLE, "learns to look at the correct word"),
+    "away": (AMBER, "learns to look away from it"),
+    None: ("#777777", "neither"),
+}
+ENDS = {  # way → colour of a text, points above the curves' end, what they do there
+    "drawn": (PURPLE, -16, "look at the correct word"),
+    "away": ("#8f6200", 10, "look everywhere else"),
+}
+
+
+def kind_name(kind: str, result: Result) -> str:
+    """A kind of sentences as a reader calls it, say 20 of 30 words."""
+    length = result.config["length"]
+    names = {
+        "permutation": f"permutations of {length} words",
+        "sample": f"{length} of {length + length // 2} words",
+        "mixture": f"either of two sets of {length}",
+    }
+    return names[kind]
+
+
+def two_ways(result: Result, kind: str) -> Figure:
+    """Draw accuracy, and weight on the correct word in multiples of uniform attention."""
+    courses, judged = courses_of(result, kind), result.config["steps"]
+    with grid(1, 2, size=(8.6, 3.5), sharex=True) as (figure, ((left, right),)):
+        for way, (colour, label) in WAYS.items():
+            networks = courses[courses["way"].isna() if way is None else courses["way"] == way]
+            look = {"color": colour, "lw": 1.3, "alpha": 0.8}
+            curves(left, networks, "accuracy", **look)
+            name = f"{label} ({networks['seed'].nunique()})" if len(networks) else None
+            curves(right, networks, "weight", name, **look)
+        for axes in (left, right):
+            axes.axvline(judged, color=INK, lw=0.9, ls=":", zorder=0)
+            axes.set_xlabel("updates")
+        left.set_ylim(-0.03, 1.04)
+        left.set_ylabel("accuracy on new sentences")
+        annotate_failures(left, courses, judged)
+        scale_by_uniform(right)
+        name_ways(right, courses)
+        right.set_ylabel("weight on the next word to write,\ntimes uniform attention's")
+        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9.5)
+    return figure
+
+
+def courses_of(result: Result, kind: str) -> pd.DataFrame:
+    """Courses of networks that learn attention on a kind of sentences, with way and relative weight."""
+    courses, outcomes = (pd.DataFrame(result.tables[name]) for name in ("courses", "outcomes"))
+    courses = courses[(courses["kind"] == kind) & (courses["network"] == "learned")]
+    outcomes = outcomes[(outcomes["kind"] == kind) & (outcomes["network"] == "learned")]
+    way = outcomes.set_index("seed")["way"]
+    weight = result.config["length"] * courses["attention_right"]
+    return courses.assign(way=courses["seed"].map(way), weight=weight)
+
+
+def annotate_failures(axes: Axes, courses: pd.DataFrame, judged: int) -> None:
+    """Say how many networks fail when they are judged, and that all copy later."""
+    last = courses["steps"].max()
+    late = courses[(courses["steps"] == judged) & ~courses["accuracy"].map(enough)]
+    if late.empty or last <= judged:
+        return
+    text = f"judged here,\n{len(late)} networks\nhave failed …"
+    axes.annotate(text, (judged, late["accuracy"].min()), (judged + 45, 0.3), arrowprops=ARROW, va="center")
+    text, written = "… but all copy\nin the end", ("axes fraction", "data")
+    axes.annotate(text, (last * 0.82, 0.99), (0.7, 0.62), textcoords=written, arrowprops=ARROW, va="center")
+
+
+def scale_by_uniform(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, in multiples of uniform attention."""
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    axes.axhline(1, color=INK, lw=0.9, ls="--", zorder=0)
+
+
+def name_ways(axes: Axes, courses: pd.DataFrame) -> None:
+    """Write at the right ends of the curves where their networks look."""
+    ends = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
+    axes.annotate("uniform attention", (0.98, 1), (0, 4), **ends)
+    last = courses[courses["steps"] == courses["steps"].max()]
+    medians = last.groupby("way")["weight"].median()
+    for way, (colour, above, text) in ENDS.items():
+        if way in medians:
+            axes.annotate(text, (0.98, medians[way]), (0, above), color=colour, weight="bold", **ends)

@@ -1,0 +1,75 @@
+"""The attention of one sentence under two tasks, before and after training."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from notebooks.shared.marks import grid, matrix
+from notebooks.shared.style import ARROW, INDIGO, blank
+
+KINDS = {"recurrent": "recurrent", "transformer": "Transformer", "tied": "Transformer, tied maps"}
+TASKS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
+RED = "#c2185b"  # of gold links
+COLUMNS = {  # state and kind of a network → title
+    ("untrained", "transformer"): "Transformer, before training",
+    ("trained", "recurrent"): "recurrent, trained",
+    ("trained", "transformer"): "Transformer, trained",
+}
+INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
+
+
+def example_matrices(example: pd.DataFrame) -> Figure:
+    """Draw a row of panels for each task, a column for each network."""
+    if example.empty:
+        return blank()
+    columns = [names for names in COLUMNS if len(rows_of_network(example, *names))]
+    tasks = [task for task in TASKS if task in set(example["task"])]
+    if not columns:
+        return blank()
+    heights = [1 + example.loc[example["task"] == task, "target_position"].max() for task in tasks]
+    size = (8.6, 0.24 * sum(heights) + 0.45 * len(heights) + 1.4)
+    ratios = [height + 0.5 for height in heights]
+    with grid(len(tasks), len(columns), size=size, sharex=True, height_ratios=ratios) as (figure, panels):
+        for line, task in zip(panels, tasks, strict=True):
+            for axes, names in zip(line, columns, strict=True):
+                network = rows_of_network(example, *names)
+                draw_links(axes, network[network["task"] == task], labels=axes is line[0])
+            line[0].set_ylabel(f"{task}\n", color=TASKS[task], fontweight="bold")
+        for axes, names in zip(panels[0], columns, strict=True):
+            axes.set_title(COLUMNS[names])
+        if panels.shape == (2, 3):
+            panels[0, 2].annotate("every word", (0.4, 0.62), (0.55, 0.84), **INSIDE)
+            panels[1, 2].annotate("topics alone", (0.46, 0.17), (0.02, 0.17), va="center", **INSIDE)
+    return figure
+
+
+def rows_of_network(example: pd.DataFrame, state: str, kind: str) -> pd.DataFrame:
+    """Rows of a kind of network before or after training, on the tasks that are shown."""
+    shown = example["task"].isin(list(TASKS))
+    return example[shown & (example["state"] == state) & (example["kind"] == kind)]
+
+
+def draw_links(axes: Axes, rows: pd.DataFrame, *, labels: bool) -> None:
+    """Draw the attention of one network: a row for each target word, gold links framed."""
+    if rows.empty:
+        axes.set_visible(False)
+        return
+    weights = rows.pivot(index="target_position", columns="source_position", values="attention")
+    for link in rows[rows["gold"].astype(bool)].itertuples():
+        corner = link.source_position - 0.45, link.target_position - 0.45
+        axes.add_patch(Rectangle(corner, 0.9, 0.9, fill=False, lw=1.1, edgecolor=RED))
+    matrix(axes, weights.fillna(0).to_numpy())
+    axes.set_xticks(*words_of(rows, "source"), rotation=90, fontsize=9)
+    places, words = words_of(rows, "target")
+    axes.set_yticks(places, words if labels else [], fontsize=9)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(True)
+
+
+def words_of(rows: pd.DataFrame, side: str) -> tuple[Sequence[int], Sequence[str]]:
+    """Positions of a sentence and the words there."""
+    words = rows.drop_duplicates(f"{side}_position")
+    return words[f"{side}_position"].tolist(), words[side].tolist()
