@@ -127,7 +127,7 @@ def test_the_ground_of_the_companion_imports_nothing_of_it():
     assert arrows["companion.paths"] == arrows["companion.rounding"] == set()
 
 
-def test_data_runs_results_claims_and_the_book_import_downwards_only():
+def test_folders_of_companion_import_downwards_only():
     floors = ["companion.data", "companion.runs", "companion.results", "companion.claims", "companion.book"]
     arrows = arrows_between_folders("companion")
     for height, floor in enumerate(floors):

@@ -125,7 +125,7 @@ def test_a_row_of_the_books_tables_shares_its_measurements(project, profile, wor
 
 
 @pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
-def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, words):
+def test_explaining_is_a_dry_run_without_downloads(project, monkeypatch, words):
     explained = []
     monkeypatch.setattr("companion.book.plan.bring_data", None)  # nothing is to be downloaded
     monkeypatch.setattr(
@@ -163,9 +163,13 @@ def fetched(project, monkeypatch):
     return names
 
 
-def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(fetched, capsys):
+def test_what_figures_read_is_downloaded(fetched):
     plan.bring_data([request_of("attend/temporal_share", "quick", ["task=multi30k_en_fr,one_to_one"])])
     assert fetched == ["multi30k"]
+
+
+def test_data_that_cannot_be_downloaded_stop_nothing(fetched, capsys):
+    plan.bring_data([request_of("attend/temporal_share", "quick", ["task=multi30k_en_fr,one_to_one"])])
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
 
 
@@ -221,16 +225,31 @@ def test_minutes_include_training_once(tmp_path):
         assert minutes(tmp_path, "x") == expected
 
 
-def test_data_list_and_check(project, tmp_path, monkeypatch):
+@pytest.fixture
+def mirror(project, tmp_path, monkeypatch):
     (tmp_path / "mirror").mkdir()
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "mirror"))
-    for words, code, told in [
-        ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
-        ("data list", 0, "multi30k"),
-        ("data check scan", 1, "missing"),
-        ("data check scan", 1, "expected sha256"),
-    ]:
-        if told == "expected sha256":
-            put(tmp_path / "mirror" / "scan", {dataset("scan").files[0].name: "not this"})
-        found = attnlib(*words.split())
-        assert (found.exit_code, told in found.output) == (code, True), words
+    return tmp_path / "mirror"
+
+
+def test_the_list_of_data_has_the_mirror(mirror):
+    listed = attnlib("data", "list")
+    assert (listed.exit_code, f"mirror: {mirror}" in listed.output) == (0, True)
+
+
+@pytest.mark.usefixtures("mirror")
+def test_the_list_of_data_has_every_set():
+    listed = attnlib("data", "list")
+    assert (listed.exit_code, "multi30k" in listed.output) == (0, True)
+
+
+@pytest.mark.usefixtures("mirror")
+def test_the_check_of_data_finds_a_missing_file():
+    checked = attnlib("data", "check", "scan")
+    assert (checked.exit_code, "missing" in checked.output) == (1, True)
+
+
+def test_the_check_of_data_finds_another_content(mirror):
+    put(mirror / "scan", {dataset("scan").files[0].name: "not this"})
+    checked = attnlib("data", "check", "scan")
+    assert (checked.exit_code, "expected sha256" in checked.output) == (1, True)

@@ -53,7 +53,7 @@ def checkout(project):
         ("snakemake", "group", signal.SIGINT, 1),
     ],
 )
-def test_what_was_stopped_leaves_nothing_behind_and_goes_on(checkout, command, to, number, code):
+def test_a_build_that_was_stopped_goes_on(checkout, command, to, number, code):
     """In a process group of its own, as a terminal has it, and once its figure is at work."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     # Where the tests run in the background, SIGINT is ignored by all they start.

@@ -65,7 +65,7 @@ def test_a_chapter_is_short(chapter):
 
 
 @every_chapter
-def test_a_chapter_has_at_most_six_folds_and_instruments(chapter):
+def test_a_chapter_has_at_most_six_places_to_open(chapter):
     assert folds_and_instruments(CHAPTERS[chapter]) <= 6, "move some below '## Audit'"
 
 
@@ -75,11 +75,18 @@ def test_a_chapter_has_at_most_three_open_figures(chapter):
 
 
 @every_chapter
-def test_a_chapter_begins_with_its_question_and_the_answer(chapter):
+def test_a_chapter_begins_with_its_question(chapter):
     after_title = CHAPTERS[chapter].split("\n# ", 1)[1].split("\n\n", 1)[1]
     first = " ".join(after_title.split("```{code-cell}")[0].split())
     question = re.match(r"\*\*[^*]+\?\*\* (?=\S)", first)
     assert question, "begin with the question in bold"
+
+
+@every_chapter
+def test_a_chapter_answers_its_question_at_once(chapter):
+    after_title = CHAPTERS[chapter].split("\n# ", 1)[1].split("\n\n", 1)[1]
+    first = " ".join(after_title.split("```{code-cell}")[0].split())
+    question = re.match(r"\*\*[^*]+\?\*\* (?=\S)", first)
     assert len(first[question.end() :].split()) >= 20
 
 
@@ -104,11 +111,21 @@ def test_a_chapter_has_three_takeaways(chapter):
 
 
 @every_chapter
-def test_of_two_exercises_one_is_to_predict_and_one_to_run(chapter):
+def test_one_exercise_is_to_predict_the_other_to_run(chapter):
     exercises = section(CHAPTERS[chapter], "Exercises")
     kinds = re.findall(r"^(?:\d\. )?\*\*(?:\d\. )?(Predict|Run)\.\*\*", exercises, re.MULTILINE)
     assert sorted(kinds) == ["Predict", "Run"]
+
+
+@every_chapter
+def test_either_exercise_has_its_answer(chapter):
+    exercises = section(CHAPTERS[chapter], "Exercises")
     assert exercises.count("{dropdown} Answer") == 2
+
+
+@every_chapter
+def test_the_exercise_to_run_has_its_command(chapter):
+    exercises = section(CHAPTERS[chapter], "Exercises")
     to_run = re.split(r"\bRun\.\*\*", exercises)[1]
     assert "attnlib run " in to_run.split("{dropdown} Answer")[0]
 
@@ -120,12 +137,25 @@ def test_lines_of_code_fit_beside_the_contents(chapter):
 
 
 @every_chapter
-def test_the_code_is_beside_its_equation_and_of_about_ten_lines(chapter):
+def test_the_code_is_beside_its_equation(chapter):
     text = section(CHAPTERS[chapter], "In code")
     assert "$" in text.split("```python")[0], "show the equation that the lines compute"
+
+
+@every_chapter
+def test_the_code_has_about_ten_lines(chapter):
     code = lines_of_code(example_of(chapter))
     assert 4 <= len(code) <= 18
+
+
+@every_chapter
+def test_the_code_is_of_the_library(chapter):
+    code = lines_of_code(example_of(chapter))
     assert any("attnlib" in line for line in code)
+
+
+@every_chapter
+def test_the_code_fits_the_page(chapter):
     assert max(map(len, example_of(chapter).splitlines())) <= 88, "longer lines are cut off on the page"
 
 
@@ -180,6 +210,9 @@ Text.
 """
 
 
-def test_a_fold_of_a_cell_hides_its_figure_and_answers_are_no_folds():
+def test_a_fold_of_a_cell_hides_its_figure():
     assert open_figures(COUNTED) == 2
+
+
+def test_answers_are_no_folds():
     assert folds_and_instruments(COUNTED) == 3

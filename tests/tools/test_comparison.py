@@ -149,13 +149,13 @@ def test_a_renamed_setting_of_a_training_is_named(before, now):
     ]
 
 
-def test_a_network_without_a_partner_fails_and_its_measurements_are_not_named(before, now):
+def test_a_network_without_a_partner_fails_but_not_its_measurements(before, now):
     rename_network(now, width=16)
     (line,) = compare(before, now).failures
     assert line == f"without a partner: network {NETWORK}: settings.width was 8 and is 16"
 
 
-def test_a_network_that_is_asked_for_and_was_not_trained_is_named(before, now):
+def test_a_planned_network_that_was_not_trained_is_named(before, now):
     now["runs"], now["measurements"] = {}, []  # its data were not found, and its experiment goes on without
     (line,) = compare(before, now).failures
     assert line == f"without a partner: network {NETWORK}: it is asked for, and was not trained"

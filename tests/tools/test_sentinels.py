@@ -23,7 +23,7 @@ def test_equal_numbers_are_equal():
         pytest.param(0.2, 0.01, "beyond", id="all together are too large"),
     ],
 )
-def test_numbers_that_differ_are_judged_by_the_largest_and_the_mean(largest, mean, outcome):
+def test_differences_are_judged_by_the_largest_as_by_the_mean(largest, mean, outcome):
     found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
     assert judge(found, 10, {"largest": largest, "mean": mean})["outcome"] == outcome
 
@@ -75,8 +75,14 @@ def test_all_sentinels_take_less_than_half_an_hour_on_two_cores(chosen):
 
 
 @pytest.mark.slow
-def test_a_long_training_is_shortened_and_its_other_settings_are_the_archived_ones(chosen):
+def test_a_shortened_training_has_the_other_settings_of_the_archived_one(chosen):
     (translation,) = [sentinel for sentinel in chosen[0] if sentinel.kind == "translation"]
     archived, anew = translation.measurements[0].spec, translation.anew[0].spec
     assert dict(anew.settings) == dict(archived.settings) | {"steps": 500}
+
+
+@pytest.mark.slow
+def test_a_shortened_training_has_the_seed_of_the_archived_one(chosen):
+    (translation,) = [sentinel for sentinel in chosen[0] if sentinel.kind == "translation"]
+    archived, anew = translation.measurements[0].spec, translation.anew[0].spec
     assert anew.seed == archived.seed

@@ -73,27 +73,37 @@ ADAPTERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_scores_make_the_models_attention_and_nine_terms_and_the_position_bias_make_the_scores(name):
-    found, expected = ADAPTERS[name]()
+def test_scores_make_the_models_attention(name):
+    model_pass, expected = ADAPTERS[name]()
+    for caught, theirs in zip(model_pass.attentions, expected, strict=True):
+        allowed = model_pass.allowed(caught)
+        for head in range(caught.heads):
+            attention, weights = model_pass.softmax(caught, head), theirs[:, head][allowed]
+            torch.testing.assert_close(caught.weights[:, head][allowed], weights)
+            torch.testing.assert_close(attention[allowed], weights, rtol=0, atol=1e-5)
+            assert not attention[~allowed].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_nine_terms_with_the_position_bias_make_the_scores(name):
+    model_pass, _ = ADAPTERS[name]()
     parts = {
         site: Components(states.shape[-1], n_tokens=64, n_positions=10)
-        .update(states, found.tokens(side), found.mask(side))
-        .split(states, found.tokens(side), found.mask(side))
-        for site, (side, states) in found.sites().items()
+        .update(states, model_pass.tokens(side), model_pass.mask(side))
+        .split(states, model_pass.tokens(side), model_pass.mask(side))
+        for site, (side, states) in model_pass.sites().items()
     }
-    for one, theirs in zip(found.attentions, expected, strict=True):
-        allowed = found.allowed(one)
-        for head in range(one.heads):
-            own, weights = found.softmax(one, head), theirs[:, head][allowed]
-            torch.testing.assert_close(one.weights[:, head][allowed], weights)
-            torch.testing.assert_close(own[allowed], weights, rtol=0, atol=1e-5)
-            assert not own[~allowed].any()
-            terms = toys.terms_of(one, head, parts[one.query_site], parts[one.key_site])
+    for caught in model_pass.attentions:
+        allowed = model_pass.allowed(caught)
+        for head in range(caught.heads):
+            terms = toys.terms_of(caught, head, parts[caught.query_site], parts[caught.key_site])
             assert terms.shape == (3, 3, *allowed.shape)
             total = terms.sum((0, 1))
-            total = total if one.position_bias is None else total + one.position_bias[:, head]
-            scores = one.scores[:, head][allowed]
-            assert (total[allowed] - scores).abs().max() <= 1e-5 * scores.abs().max(), one.name
+            if caught.position_bias is not None:
+                total = total + caught.position_bias[:, head]
+            scores = caught.scores[:, head][allowed]
+            assert (total[allowed] - scores).abs().max() <= 1e-5 * scores.abs().max(), caught.name
             assert scores.std() > 0.05
 
 
@@ -200,7 +210,7 @@ ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 @pytest.mark.signatures
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
 @pytest.mark.parametrize("name", ALIKE)
-def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
+def test_the_same_weights_in_another_form_are_caught_alike(name):
     """By functions instead of a module, with other kernels; with the length first, as torch has it."""
     adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
     found = adapter.trace(BATCH)
@@ -208,9 +218,24 @@ def test_the_same_weights_in_another_form_are_caught_and_forced_alike(name):
         valid = expected.allowed(theirs)[:, None].expand_as(theirs.weights)
         torch.testing.assert_close(mine.weights[valid], theirs.weights[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
+
+
+@pytest.mark.signatures
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
+@pytest.mark.parametrize("name", ALIKE)
+def test_the_same_weights_in_another_form_are_forced_alike(name):
+    adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
+    found = adapter.trace(BATCH)
     beta = toys.adapter_of(ALIKE[name]).lexical_probe(expected)
     torch.testing.assert_close(adapter.lexical_probe(found), beta, rtol=1e-5, atol=1e-7)
-    adapter.hooked = tuple(replace(own, scale=0.6) for own in adapter.hooked)
+
+
+@pytest.mark.signatures
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True, but")
+@pytest.mark.parametrize("name", ALIKE)
+def test_another_form_with_a_wrong_scale_is_refused(name):
+    adapter = toys.adapter_of(name)
+    adapter.hooked = tuple(replace(hooked, scale=0.6) for hooked in adapter.hooked)
     assert_refused(partial(adapter.trace, BATCH), "attention from the caught projections differs")
 
 
@@ -222,7 +247,7 @@ CALLS = (
 
 
 @pytest.mark.parametrize("width", [8, 6])
-def test_arguments_come_by_place_and_by_name_and_keys_may_have_another_width(width):
+def test_arguments_by_name_give_what_those_by_place_give(width):
     attend = nn.MultiheadAttention(8, 2, kdim=width, vdim=width, batch_first=True)
     words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, width)}
     model, found = toys.drawn(nn.ModuleDict(words | {"attend": attend})), []
@@ -275,10 +300,15 @@ def test_a_decoder_that_does_not_say_what_it_starts_with_takes_what_is_read():
     assert torch.equal(adapter.trace(replace(BATCH, read=BATCH.target)).target_tokens, BATCH.target)
 
 
-def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
+def test_ignored_tokens_are_seen_by_the_model():
     special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
     found = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
     toys.assert_same_pass(found, toys.traced("T5"))
+
+
+def test_ignored_tokens_are_not_counted():
+    special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
+    found = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
     for side in SIDES:
         tokens, counted = found.tokens(side), found.counted(side)
         expected = found.mask(side) & (tokens != special[0]) & (tokens != special[1])
@@ -297,11 +327,18 @@ def test_only_the_layers_asked_for_are_caught():
     assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
 
 
-@pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus", "T5", "M2M100"])
-def test_all_positions_that_a_model_has_are_used_and_computed_ones_have_no_end(name):
-    source, target = (50, 40) if name in ("T5", "M2M100") else (32, 32)
-    found = HuggingFace(toys.model_of(name)).trace(TokenBatch.of_rows([[5] * source], [[6] * target]))
-    assert found.attentions[0].scores.shape == (1, 4, target, source)
+@pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus"])
+def test_all_positions_that_a_model_has_are_used(name):
+    batch = TokenBatch.of_rows([[5] * 32], [[6] * 32])
+    model_pass = HuggingFace(toys.model_of(name)).trace(batch)
+    assert model_pass.attentions[0].scores.shape == (1, 4, 32, 32)
+
+
+@pytest.mark.parametrize("name", ["T5", "M2M100"])
+def test_computed_positions_have_no_end(name):
+    batch = TokenBatch.of_rows([[5] * 50], [[6] * 40])
+    model_pass = HuggingFace(toys.model_of(name)).trace(batch)
+    assert model_pass.attentions[0].scores.shape == (1, 4, 40, 50)
 
 
 SAMPLES, LENGTH = 32, 64
@@ -354,12 +391,24 @@ def test_tables_of_all_words_are_what_is_said():
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_positions_and_predictions_are_those_of_a_plain_call(name):
+def test_frames_have_the_positions_that_the_encoder_leaves(name):
     adapter = toys.adapter_of(name)
     one = adapter.trace(toys.frames_batch(name))
     lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
     assert one.source_mask.sum(1).tolist() == lengths
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_attention_to_frames_has_its_name(name):
+    adapter = toys.adapter_of(name)
+    one = adapter.trace(toys.frames_batch(name))
     assert len(one.attentions) == len({own.name for own in one.attentions}) >= 5
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_predictions_from_frames_are_those_of_a_plain_call(name):
+    adapter = toys.adapter_of(name)
+    one = adapter.trace(toys.frames_batch(name))
     logits = plain_call(name)[0].logits
     torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
 

@@ -95,13 +95,16 @@ def test_without_an_attention_it_is_said_that_nothing_is_checked():
     assert pass_of_tensors(toys.without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
 
 
-def test_plain_states_are_compared_as_they_are_and_in_self_attention_with_themselves():
+def test_plain_states_are_compared_as_they_are():
     found = pass_of_tensors(PLAIN)
     (one,) = found.attentions
     dots = PLAIN["cross.0.query_states"] @ PLAIN["encoder_states"].mT
     torch.testing.assert_close(one.scores, dots[:, None])
     assert (one.name, one.heads, one.key_site) == ("cross.0", 1, "encoder")
     torch.testing.assert_close(found.softmax(one, 0).sum(-1), TARGET_MASK.float())
+
+
+def test_plain_states_of_self_attention_are_compared_with_themselves():
     states = toys.normal(3, 4, 2, seed=1)
     (one,) = pass_of_tensors(TOKENS | {"decoder_self.2.query_states": states}).attentions
     torch.testing.assert_close(one.scores, (states @ states.mT)[:, None])

@@ -84,11 +84,18 @@ def test_padding_at_the_left_gives_the_same_pass(name):
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Llama", "Bert"])
-def test_a_fused_attention_is_traced_and_left_as_it_was(name):
+def test_a_fused_attention_is_traced_as_a_plain_one(name):
     model = model_of(name)
     expected = adapter_of(model).trace(BATCH)
     model.set_attn_implementation("sdpa")
     toys.assert_same_pass(adapter_of(model).trace(BATCH), expected)
+
+
+@pytest.mark.parametrize("name", ["GPT2", "Llama", "Bert"])
+def test_tracing_leaves_a_fused_attention_fused(name):
+    model = model_of(name)
+    model.set_attn_implementation("sdpa")
+    adapter_of(model).trace(BATCH)
     assert model.config._attn_implementation == "sdpa"
 
 
@@ -156,7 +163,7 @@ def test_windows_are_those_of_the_model():
     assert windows_of("Qwen2 with one window") == [None, 3]
 
 
-def test_a_step_sees_its_window_and_no_later_step():
+def test_a_step_sees_only_its_window():
     model_pass = adapter_of(model_of("Mistral")).trace(SequenceBatch.of_rows([[5, 6, 7, 8]]))
     seen = model_pass.allowed(model_pass.attentions[0])[0].int().tolist()
     assert seen == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]

@@ -57,14 +57,30 @@ def keep_of(folder, seconds=0.0, **asked):
 @pytest.mark.parametrize(
     ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
 )
-def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, held, method):
+def test_an_analysis_judges_the_batches_held_out_of_its_fit(batches, every, held, method):
     """Where nothing is held out because the corpus is too small, or by wish, on the same."""
     found = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
     fit = fit_of(map(TOY, fitted), method=method)
     expected = judged(fit, map(TOY, held or fitted), TOY.probe)
     toys.assert_same_rows([*found.heads, *found.terms, *found.states], toys.rows_of(expected, bool(held)))
+
+
+@pytest.mark.parametrize("method", ["means", "least_squares"])
+@pytest.mark.parametrize(
+    ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
+)
+def test_an_analysis_without_held_out_batches_has_no_intervals(batches, every, held, method):
+    found = analyse(stream_of(batches, probed=None), every=every, method=method)
     assert held or all(math.isnan(row["input_low"]) for row in found.heads)
+
+
+@pytest.mark.parametrize("method", ["means", "least_squares"])
+@pytest.mark.parametrize(
+    ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
+)
+def test_an_analysis_counts_what_it_fitted(batches, every, held, method):
+    found = analyse(stream_of(batches, probed=None), every=every, method=method)
     assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
     assert held or found.fitted == found.judged > 0
 
@@ -226,17 +242,23 @@ def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, ki
     assert (fit.losses, judgement.losses) == (CorpusGaps(144, 16), CorpusGaps(4 + 9 + 14 + 19, 4))
 
 
-def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_path):
+def test_what_was_read_is_not_read_again(tmp_path):
     with pytest.raises(SystemExit):
         read(keep_of(tmp_path), stream_of(killed_at=7))
-    seen, told = [], []
-    fit_shard(
-        stream_of(seen=seen), method="means", keep=keep_of(tmp_path), progress=lambda *one: told.append(one)
-    )
-    assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
+    seen = []
     read(keep_of(tmp_path), stream_of(seen=seen))
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
     read(keep_of(tmp_path), stream_of(killed_at=seen[0]))  # finished: nothing is
+
+
+def test_progress_after_a_kill_counts_from_the_start(tmp_path):
+    with pytest.raises(SystemExit):
+        read(keep_of(tmp_path), stream_of(killed_at=7))
+    reports = []
+    fit_shard(
+        stream_of(), method="means", keep=keep_of(tmp_path), progress=lambda *report: reports.append(report)
+    )
+    assert reports == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
 
 
 @pytest.mark.parametrize(

@@ -82,15 +82,27 @@ def assert_same(found, expected):
         assert getattr(found, name) == pytest.approx(own, abs=1e-9, nan_ok=True)
 
 
-@given(term_batches(count=10, twins=True), st.integers(0, 8))
-def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut):
+@given(term_batches(count=10, twins=True))
+def test_shares_sum_to_one(batch):
     terms, allowed = batch[0], allowed_of(batch)
     whole = sums_of(terms, allowed).result()
     assert sum(whole.covariance.values()) == pytest.approx(1)
     assert sum(whole.mean_absolute.values()) == pytest.approx(1)
+
+
+@given(term_batches(count=10, twins=True))
+def test_shares_ignore_constants(batch):
+    terms, allowed = batch[0], allowed_of(batch)
+    whole = sums_of(terms, allowed).result()
     moved = sums_of(terms + torch.linspace(-9, 9, 10, dtype=terms.dtype)[:, None, None, None], allowed)
-    halves = sums_of(terms[:, cut:], allowed[cut:]) + sums_of(terms[:, :cut], allowed[:cut])
     assert_same(moved.result(), whole)
+
+
+@given(term_batches(count=10, twins=True), st.integers(0, 8))
+def test_sums_of_halves_are_those_of_the_whole(batch, cut):
+    terms, allowed = batch[0], allowed_of(batch)
+    whole = sums_of(terms, allowed).result()
+    halves = sums_of(terms[:, cut:], allowed[cut:]) + sums_of(terms[:, :cut], allowed[:cut])
     assert_same(halves.result(), whole)
 
 
@@ -200,7 +212,7 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
         assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
 
 
-def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not_probed():
+def test_agreement_is_the_mean_of_the_probes_own():
     toy = Toy(ALL, ignored=(3,))
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
@@ -217,6 +229,12 @@ def test_agreement_is_the_probes_own_and_self_attention_has_none_nor_what_is_not
         means = own.agreement_with_probe, own.agreement_by_chance
         assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
         assert means[0] != means[1]
+
+
+def test_only_probed_cross_attention_has_agreement():
+    toy = Toy(ALL, ignored=(3,))
+    passes = list(map(toy, range(20)))
+    judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
     for probe in (toy.probe, None):
         for row in head_rows(judged(judgement.fit, passes[15:], probe)):
             assert (row["agreement_with_probe"] >= 0) == bool(probe and row["kind"] == "cross")
@@ -407,29 +425,42 @@ def assert_covered(held, corpora):
     assert shares == pytest.approx(dict.fromkeys(held, 0.95), abs=slack)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("shares_alone")
-@pytest.mark.parametrize(
-    ("kind", "mark", "lines", "corpora", "bias"),
-    [
-        ("cross", "", 200, 25, 0.04), ("encoder_self", "", 200, 25, 0.04), ("cross", "marked", 200, 25, 0.04),
-        *(pytest.param(*own, 0.01, marks=pytest.mark.long)
-          for own in (("cross", "", 200, 500), ("cross", "", 800, 100), ("encoder_self", "", 200, 300),
-                      ("cross", "marked", 200, 300), ("cross", "marked", 800, 100),
-                      ("encoder_self", "marked", 200, 300))),
-    ],
-)  # fmt: skip
-def test_intervals_hold_the_shares_of_corpora_and_in_the_mean_shares_are_hardly_off(
-    kind, mark, lines, corpora, bias
-):
-    held, off, model = Counter(), Counter(), (marked if mark else known)(kind)
+STUDIES = [
+    ("cross", "", 200, 25), ("encoder_self", "", 200, 25), ("cross", "marked", 200, 25),
+    *(pytest.param(*study, marks=pytest.mark.long)
+      for study in (("cross", "", 200, 500), ("cross", "", 800, 100), ("encoder_self", "", 200, 300),
+                    ("cross", "marked", 200, 300), ("cross", "marked", 800, 100),
+                    ("encoder_self", "marked", 200, 300))),
+]  # fmt: skip
+
+
+@cache
+def study_of(kind, mark, lines, corpora):
+    """In how many corpora the interval holds each part's share, and how far shares are off in the mean."""
+    model = marked(kind) if mark else known(kind)
+    held, off = Counter(), Counter()
     for seed in range(1, corpora + 1):
         row = analysed(model, lines, seed)
         for part, share in model.shares.items():
             held[part] += row[f"{part}_low"] <= share <= row[f"{part}_high"]
             off[part] += (row[f"{part}_share"] - share) / corpora
+    return held, off
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shares_alone")
+@pytest.mark.parametrize(("kind", "mark", "lines", "corpora"), STUDIES)
+def test_intervals_hold_the_shares_of_corpora(kind, mark, lines, corpora):
+    held, _ = study_of(kind, mark, lines, corpora)
     assert_covered(held, corpora)
-    assert max(map(abs, off.values())) < bias
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shares_alone")
+@pytest.mark.parametrize(("kind", "mark", "lines", "corpora"), STUDIES)
+def test_shares_are_hardly_off_in_the_mean(kind, mark, lines, corpora):
+    _, off = study_of(kind, mark, lines, corpora)
+    assert max(map(abs, off.values())) < (0.04 if corpora == 25 else 0.01)
 
 
 @pytest.mark.slow
@@ -444,32 +475,53 @@ def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself()
 
 
 @pytest.mark.slow
-def test_shares_do_not_move_with_the_corpus_and_intervals_narrow():
-    """As residuals of means do, to which words that were not fitted on are added."""
+def test_intervals_narrow_with_the_corpus():
     model, widths = known("cross"), []
     for lines in (200, 3200):
         row = analysed(model, lines, 7)
         widths.append(row["residual_high"] - row["residual_low"])
     assert 2.5 < widths[0] / widths[1] < 7  # 4, were all corpora alike
+
+
+@pytest.mark.slow
+def test_residual_shares_of_means_fall_with_the_corpus():
+    """Words that were not fitted on are added to the residuals of means."""
+    model = known("cross")
     few = analysed(model, 200, 7, method="means")["residual_share"]
     many = analysed(model, 3200, 7, method="means")["residual_share"]
     assert few > many + 0.02
 
 
-@pytest.mark.parametrize(("gone", "part"), [("places", "input"), ("words", "temporal")])
-def test_of_states_of_words_alone_all_is_input_and_of_places_alone_all_is_temporal(gone, part):
-    """Whatever the mean of the words is: a constant query with a word is about words. Means call it mixed."""
+def states_without(gone):
+    """A model of which the states hang on words alone, or on places alone."""
     model = Known("encoder_self", seed=3, noise=(0, 0))
-    for own in getattr(model, gone):
-        own.zero_()
-    row = analysed(model, 200, 1)
+    for weights in getattr(model, gone):
+        weights.zero_()
+    return model
+
+
+@pytest.mark.parametrize(("gone", "part"), [("places", "input"), ("words", "temporal")])
+def test_states_of_one_part_alone_give_it_the_whole_share(gone, part):
+    """Whatever the mean of the words is: a constant query with a word is about words."""
+    row = analysed(states_without(gone), 200, 1)
     assert row[f"{part}_share"] == pytest.approx(1, abs=1e-6)
     assert row[f"{part}_low"] == pytest.approx(1, abs=1e-6) == row[f"{part}_high"]
+
+
+@pytest.mark.parametrize("gone", ["places", "words"])
+def test_states_of_one_part_alone_are_rebuilt_without_residuals(gone):
+    row = analysed(states_without(gone), 200, 1)
     assert row["no_residual_rebuilds"] == pytest.approx(1, abs=1e-6)
-    if part == "input":
-        as_in_the_papers = analysed(model, 200, 1, method="means")
-        assert as_in_the_papers["input_share"] < 0.9
-        assert row["constant_input_share"] > 0.1
+
+
+def test_means_call_states_of_words_alone_mixed():
+    row = analysed(states_without("places"), 200, 1, method="means")
+    assert row["input_share"] < 0.9
+
+
+def test_states_of_words_alone_have_constant_terms_with_words():
+    row = analysed(states_without("places"), 200, 1)
+    assert row["constant_input_share"] > 0.1
 
 
 def test_with_a_rotation_what_is_constant_depends_on_position():
@@ -624,16 +676,26 @@ def test_options_that_make_other_sentences_are_named(first):
     assert compare(first, other).notes == ["--ignore-special differs: heads may differ for that alone."]
 
 
-def test_heads_of_one_alone_are_named_and_none_in_both_is_an_error(first):
+def test_heads_of_one_analysis_alone_are_named(first):
     more = analyse(Stream(toy(kinds=ALL), BATCHES))
     assert compare(first, more).alone == tuple(f"{kind}.0 head {n}" for kind in ALL[1:] for n in range(2))
+
+
+def test_analyses_without_a_common_head_are_not_compared(first):
+    more = analyse(Stream(toy(kinds=ALL), BATCHES))
     rest = replace(more, heads=[row for row in more.heads if row["kind"] != "cross"])
-    for other, said in (
-        (rest, "no head is in both: the first has cross.0 head 0, … analyse the"),
-        (replace(first, blocks={}), "the second analysis has no blocks of sentences: make it again"),
-        (replace(first, method="means"), "the first is by least_squares, the second by means: analyse both"),
-    ):
-        assert_refused(partial(compare, first, other), said)
+    message = "no head is in both: the first has cross.0 head 0, … analyse the"
+    assert_refused(partial(compare, first, rest), message)
+
+
+def test_an_analysis_without_blocks_is_not_compared(first):
+    message = "the second analysis has no blocks of sentences: make it again"
+    assert_refused(partial(compare, first, replace(first, blocks={})), message)
+
+
+def test_analyses_by_two_methods_are_not_compared(first):
+    message = "the first is by least_squares, the second by means: analyse both"
+    assert_refused(partial(compare, first, replace(first, method="means")), message)
 
 
 def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path):

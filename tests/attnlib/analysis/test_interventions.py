@@ -254,15 +254,23 @@ def test_kept_interventions_are_read_again(tmp_path):
     assert again.interventions == first.interventions
 
 
-def test_a_report_has_effects_beside_shares_and_gives_them_back(tmp_path):
+def test_effects_are_read_back_from_a_report(tmp_path):
     found = analyse(Stream(Toy(), range(10)), interventions=True)
     write_report(found, tmp_path)
     again = read_report(tmp_path)
     assert_same_rows(again.interventions, found.interventions, tolerance=1e-8)
+
+
+def test_a_report_has_effects_beside_shares(tmp_path):
+    found = analyse(Stream(Toy(), range(10)), interventions=True)
+    write_report(found, tmp_path)
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Shares against effects" in markup
     assert "Own, split and any-term share of each part" in markup
     assert (tmp_path / "interventions.csv").is_file()
+
+
+def test_a_report_without_interventions_has_no_effects(tmp_path):
     write_report(analyse(Stream(Toy(), range(10))), tmp_path / "plain")
     assert "Shares against effects" not in (tmp_path / "plain/index.html").read_text(encoding="utf-8")
 

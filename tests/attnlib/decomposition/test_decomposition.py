@@ -373,7 +373,7 @@ def two_words_apart():
     return components, (torch.ones(2, 3, 1), *batch)
 
 
-def test_places_of_which_word_and_position_are_known_by_hand():
+def test_known_places_by_hand():
     components, batch = two_words_apart()
     assert components.at_places(*batch).known.tolist() == [[True, False, False], [False, True, False]]
 

@@ -4,7 +4,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import get_args
 
@@ -51,15 +51,33 @@ def test_the_fused_layer_gives_the_trace_of_a_loop(kind):
 
 @pytest.mark.signatures
 @pytest.mark.parametrize("kind", ["AED", "AO"])
-def test_attention_is_the_softmax_of_dot_products_and_the_context_its_mean(kind):
+def test_scores_are_dot_products(kind):
     trace = nets.encoder_decoder(kind)(BATCH)
     for i, s in np.ndindex(trace.decoder_states.shape[:2]):
         keys = trace.encoder_states[i, trace.source_mask[i]]
         scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
         torch.testing.assert_close(trace.scores[i, s, : len(keys)], scores)
+
+
+@pytest.mark.signatures
+@pytest.mark.parametrize("kind", ["AED", "AO"])
+def test_attention_is_the_softmax_of_scores(kind):
+    trace = nets.encoder_decoder(kind)(BATCH)
+    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
+        keys = trace.encoder_states[i, trace.source_mask[i]]
+        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
         torch.testing.assert_close(trace.attention[i, s, : len(keys)], scores.softmax(0))
-        torch.testing.assert_close(trace.context[i, s], scores.softmax(0) @ keys)
         assert not trace.attention[i, s, len(keys) :].any()
+
+
+@pytest.mark.signatures
+@pytest.mark.parametrize("kind", ["AED", "AO"])
+def test_the_context_is_the_mean_of_keys_by_attention(kind):
+    trace = nets.encoder_decoder(kind)(BATCH)
+    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
+        keys = trace.encoder_states[i, trace.source_mask[i]]
+        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+        torch.testing.assert_close(trace.context[i, s], scores.softmax(0) @ keys)
 
 
 def test_attention_without_feedback_leaves_decoder_states_to_the_recurrence():
@@ -512,13 +530,16 @@ def test_turned_by_their_positions_the_same_words_further_on_have_the_same_score
     torch.testing.assert_close(*found)
 
 
-def test_a_bias_is_looked_up_by_its_distance_and_starts_at_zero():
+def test_a_position_bias_is_looked_up_by_its_distance():
     attention = nets.transformer(positions="relative").encoder[0].self_attention
     attention.distance_bias.copy_(torch.arange(-REACH, REACH + 1).expand(3, -1))
     found = attention.position_bias(first=2, target=2, source=4)
     assert found[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
     far = attention.position_bias(first=0, target=1, source=REACH + 5)
     assert far[1, 0, -1] == REACH
+
+
+def test_a_position_bias_starts_at_zero():
     untrained = Transformer(replace(nets.SMALL, positions="relative"), generator())
     assert not untrained.encoder[1].self_attention.distance_bias.any()
 
@@ -691,32 +712,78 @@ def greedy(likeliest):
     return TARGETS[own]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+SEARCHES = pytest.mark.parametrize(
     ("seed", "penalty"), [(2, 0.0), pytest.param(3, 0.6, marks=pytest.mark.signatures), (4, 1.0)]
 )
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_beam_that_holds_everything_is_exhaustive_search_and_leaves_the_rest_empty(name, seed, penalty):
+
+
+@cache
+def written_by(name, seed):
+    """A network, its likeliest words after every beginning, and the log-probability of every target."""
     model = nets.spread(WRITERS[name](target_size=WORDS), 1.0, seed)
-    given = model, SHORT.source, SHORT.source_mask
-    found = beam_search(*given, max_steps=STEPS, beams=len(TARGETS) + 1, length_penalty=penalty)
-    for sample, (*words, none) in enumerate(found.words):
-        likeliest, total = known(model, sample)
+    return model, [known(model, sample) for sample in range(len(SHORT.source))]
+
+
+def wide_beam(model, penalty):
+    return beam_search(
+        model,
+        SHORT.source,
+        SHORT.source_mask,
+        max_steps=STEPS,
+        beams=len(TARGETS) + 1,
+        length_penalty=penalty,
+    )
+
+
+@pytest.mark.slow
+@SEARCHES
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_beam_that_holds_everything_is_exhaustive_search(name, seed, penalty):
+    model, answers = written_by(name, seed)
+    beams = wide_beam(model, penalty)
+    for sample, (_, total) in enumerate(answers):
         ranked = (total / (TARGETS != PAD).sum(1) ** penalty).argsort(descending=True)
-        assert torch.equal(torch.stack(words), TARGETS[ranked])
-        torch.testing.assert_close(found.log_probability[sample, :-1], total[ranked])
+        assert torch.equal(torch.stack([*beams.words[sample][:-1]]), TARGETS[ranked])
+        torch.testing.assert_close(beams.log_probability[sample, :-1], total[ranked])
         assert total.exp().sum().item() == pytest.approx(1)  # they are all that can be written
-        assert (found.log_probability[sample, -1], set(none.tolist())) == (-torch.inf, {PAD})
-        alone = greedy_search(*given, max_steps=STEPS)
-        words = alone.words[sample, 0]
+
+
+@pytest.mark.slow
+@SEARCHES
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_beam_with_nothing_left_to_hold_is_empty(name, seed, penalty):
+    model, _ = written_by(name, seed)
+    beams = wide_beam(model, penalty)
+    for sample, words in enumerate(beams.words):
+        assert (beams.log_probability[sample, -1], set(words[-1].tolist())) == (-torch.inf, {PAD})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("name", WRITERS)
+def test_greedy_search_takes_the_likeliest_word(name, seed):
+    model, answers = written_by(name, seed)
+    written = greedy_search(model, SHORT.source, SHORT.source_mask, max_steps=STEPS)
+    for sample, (likeliest, _) in enumerate(answers):
+        words = written.words[sample, 0]
         assert torch.equal(words, greedy(likeliest)[: len(words)])
         assert EOS in words or len(words) == STEPS
-        few = beam_search(*given, max_steps=STEPS, beams=3, length_penalty=penalty)
-        for beam, said in [(alone, words), *((few, own) for own in few.words[sample])]:
-            place = (beam.words[sample] == said).all(1).nonzero()[0, 0]
-            target = torch.cat([said, torch.full([TARGETS.shape[1] - len(said)], PAD)])
-            own = total[(target == TARGETS).all(1)]
-            torch.testing.assert_close(beam.log_probability[sample, place], own[0])
+
+
+@pytest.mark.slow
+@SEARCHES
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_written_has_its_log_probability(name, seed, penalty):
+    model, answers = written_by(name, seed)
+    given = model, SHORT.source, SHORT.source_mask
+    alone = greedy_search(*given, max_steps=STEPS)
+    few = beam_search(*given, max_steps=STEPS, beams=3, length_penalty=penalty)
+    for sample, (_, total) in enumerate(answers):
+        for beam in (alone, few):
+            for words, log_probability in zip(beam.words[sample], beam.log_probability[sample], strict=True):
+                padding = torch.full([TARGETS.shape[1] - len(words)], PAD)
+                same = (torch.cat([words, padding]) == TARGETS).all(1)
+                torch.testing.assert_close(log_probability, total[same][0])
 
 
 @pytest.mark.signatures

@@ -55,11 +55,22 @@ def nothing_is_sent_anywhere(monkeypatch):
 
 
 @pytest.mark.parametrize(("source", "target", "pairs"), GIVEN["texts"])
-def test_lines_and_checksums(tmp_path, source, target, pairs):
+def test_pairs_of_both_texts_are_read(tmp_path, source, target, pairs):
     text = toys.text_of(tmp_path, source, target)
-    lines, digests = text.checked()
     assert list(map(list, text.pairs())) == pairs
+
+
+@pytest.mark.parametrize(("source", "target", "pairs"), GIVEN["texts"])
+def test_pairs_are_counted_before_they_are_read(tmp_path, source, target, pairs):
+    text = toys.text_of(tmp_path, source, target)
+    lines, _ = text.checked()
     assert lines == len(pairs)
+
+
+@pytest.mark.parametrize(("source", "target", "pairs"), GIVEN["texts"])
+def test_either_side_has_its_checksum(tmp_path, source, target, pairs):
+    text = toys.text_of(tmp_path, source, target)
+    _, digests = text.checked()
     assert digests.keys() == {"source", "target"}
     assert digests["source"] != digests["target"]
 
@@ -82,11 +93,16 @@ def test_special_pieces_are_ignored_where_asked(corpus, tmp_path):
         assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
 
 
-def test_what_made_an_analysis_names_files_model_and_options(corpus, tmp_path):
+def test_what_made_an_analysis_has_checksums_of_its_files(corpus, tmp_path):
     checkpoint, text = Checkpoint.load(corpus / "tiny"), toys.text_of(tmp_path)
     made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
     own = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(checkpoint.tokenizer)}
     assert made["sha256"] == text.checked()[1] | own
+
+
+def test_what_made_an_analysis_has_its_options(corpus, tmp_path):
+    checkpoint, text = Checkpoint.load(corpus / "tiny"), toys.text_of(tmp_path)
+    made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
     own = {"ignore_special": True, "layers": [1], "longest": 9, "kinds": ["cross"], "prefix": ""}
     assert own.items() <= made["options"].items()
 
@@ -508,11 +524,16 @@ def test_it_says_what_the_library_says(corpus, whole):
     assert found.heads[0]["agreement_with_probe"] >= 0
 
 
-def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
-    before, passes, trace = toys.files_of(whole), [], HuggingFace.trace
+def test_the_same_command_again_runs_only_the_sample_shown(corpus, whole, monkeypatch):
+    passes, trace = [], HuggingFace.trace
     monkeypatch.setattr(HuggingFace, "trace", lambda self, batch: passes.append(1) or trace(self, batch))
     done(*given(corpus, whole))
     assert len(passes) == 1  # of the sample that is shown
+
+
+def test_the_same_command_again_leaves_the_same_files(corpus, whole):
+    before = toys.files_of(whole)
+    done(*given(corpus, whole))
     assert toys.files_of(whole) == before
 
 
@@ -598,25 +619,48 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     toys.assert_same_rows(toys.table_of(one / "heads.csv"), toys.table_of(two / "heads.csv"), tolerance=1e-6)
 
 
-def test_a_report_says_what_made_it_and_a_file_beside_it_when_and_how_long_it_took(corpus, whole, tmp_path):
+def test_a_file_beside_the_report_says_when_it_was_made(whole):
     run = json.loads((whole / "run.json").read_text(encoding="utf-8"))
     assert 0 < run["seconds"] < 600
     assert abs(datetime.now(UTC) - datetime.fromisoformat(run["date"])) < timedelta(hours=1)
     assert run["seeds"] == []
     assert '<a href="run.json">run.json</a>' in (whole / "index.html").read_text(encoding="utf-8")
-    said, options = toys.said_by(whole), toys.said_by(whole)["made"]["options"]
-    assert said["schema"] == 5
+
+
+def test_a_report_has_the_options_that_change_its_numbers(whole):
+    options = toys.said_by(whole)["made"]["options"]
     assert options["--ignore-special"] is False
     assert (options["--batch-size"], options["--every"], options["--kinds"]) == (4, 3, ["cross"])
     assert {"--threads", "--out", "--stage", "--shard"}.isdisjoint(options)
+
+
+def test_a_report_has_the_checksums_of_what_it_read(whole):
+    said = toys.said_by(whole)
     assert {len(own) for own in said["made"]["sha256"].values()} == {64}
     assert said["made"]["sha256"].keys() == {"source", "target", "model", "tokenizer"}
     page = (whole / "index.html").read_text(encoding="utf-8")
     assert f"<dt>sha256: tokenizer</dt><dd>{said['made']['sha256']['tokenizer']}</dd>" in page
+
+
+def test_a_report_has_the_versions_that_made_it(whole):
+    said = toys.said_by(whole)
+    assert said["schema"] == 5
+    page = (whole / "index.html").read_text(encoding="utf-8")
     assert "<dt>computed in: precision</dt><dd>float32</dd>" in page
     assert said["made"]["versions"]["transformers"] == transformers.__version__
+
+
+def test_a_report_counts_unknown_pieces(whole):
+    said = toys.said_by(whole)
     assert said["unknown_pieces"] == {"source": 0, "target": 0}
+
+
+def test_a_report_counts_the_sentences_that_its_loss_is_of(whole):
+    said = toys.said_by(whole)
     assert said["learned"]["sentences"] == 8
+
+
+def test_a_report_has_the_options_that_were_given(corpus, tmp_path):
     done(*given(corpus, tmp_path, "--ignore-special", "--method", "means"))
     other = toys.said_by(tmp_path)["made"]["options"]
     assert (other["--ignore-special"], other["--method"]) == (True, "means")
@@ -644,28 +688,39 @@ def test_bleu_of_what_the_model_writes_itself(corpus, whole, monkeypatch):
     assert checkpoint.bleu(judged) == {}
 
 
-@pytest.mark.parametrize(("sentences", "count"), [(12, 4), (2, 2), (1, 1), (0, 0)])
-def test_a_report_holds_the_words_of_the_pairs_it_shows_and_of_no_other(tmp_path, sentences, count):
-    """Each pair has a word of its own; the page has those of a few that were judged, and says of how many."""
+def report_of_distinct_words(folder, sentences):
+    """Each pair has a word of its own; the page has those of a few that were judged."""
     source = [f"the dog asks{n:02}" for n in range(24)]
     target = [f"le chien dit{n:02}" for n in range(24)]
-    toys.save_checkpoint(tmp_path / "tiny", [*source, *target])
-    toys.text_of(tmp_path, "\n".join(source), "\n".join(target))
-    done(*given(tmp_path, out := tmp_path / "out", "--kinds", "cross,encoder_self", "--sentences", sentences))
-    own = re.compile(rb"(?:asks|dit)\d\d")
-    found = {str(path): set(own.findall(content)) for path, content in toys.files_of(out).items()}
-    assert [name for name, words in found.items() if words] == ["index.html"] * bool(count)
-    assert len(found) > 6  # tables, and the sums of both passes
-    shown = {word[-2:] for word in found["index.html"]}
-    assert len(found["index.html"]) == 2 * len(shown)  # either side
-    page = (out / "index.html").read_text(encoding="utf-8")
-    said = {0: "no sentence", 1: "one sentence pair"}.get(count, f"{count} sentence pairs")
-    assert f"This page holds the words of {said} and of no other." in page
+    toys.save_checkpoint(folder / "tiny", [*source, *target])
+    toys.text_of(folder, "\n".join(source), "\n".join(target))
+    done(*given(folder, folder / "out", "--kinds", "cross,encoder_self", "--sentences", sentences))
+    return folder / "out"
+
+
+@pytest.mark.parametrize(("sentences", "count"), [(12, 4), (2, 2), (1, 1), (0, 0)])
+def test_only_the_page_holds_words_of_the_pairs_it_shows(tmp_path, sentences, count):
+    out = report_of_distinct_words(tmp_path, sentences)
+    distinct = re.compile(rb"(?:asks|dit)\d\d")
+    files = {str(path): set(distinct.findall(content)) for path, content in toys.files_of(out).items()}
+    assert [name for name, words in files.items() if words] == ["index.html"] * bool(count)
+    assert len(files) > 6  # tables, and the sums of both passes
+    shown = {word[-2:] for word in files["index.html"]}
+    assert len(files["index.html"]) == 2 * len(shown)  # either side
     assert len(shown) == count
 
 
+@pytest.mark.parametrize(
+    ("sentences", "pairs"),
+    [(12, "4 sentence pairs"), (2, "2 sentence pairs"), (1, "one sentence pair"), (0, "no sentence")],
+)
+def test_the_page_says_how_many_pairs_it_shows(tmp_path, sentences, pairs):
+    page = (report_of_distinct_words(tmp_path, sentences) / "index.html").read_text(encoding="utf-8")
+    assert f"This page holds the words of {pairs} and of no other." in page
+
+
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
-def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
+def test_pairs_left_out_or_cut_are_counted(corpus, tmp_path, shards):
     """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
     text = toys.text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
     out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
@@ -674,6 +729,16 @@ def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     assert 0 < long < 24
     said = toys.said_by(out)
     assert (said["losses"]["left_out"], said["losses"]["cut"]) == (4, long)
+
+
+@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
+def test_pairs_left_out_or_cut_are_in_the_notes(corpus, tmp_path, shards):
+    """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
+    text = toys.text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
+    out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
+    done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
+    long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
+    said = toys.said_by(out)
     assert any(f"{long} pairs were cut off at the longest length" in note for note in said["notes"])
     assert any("4 pairs of the corpus were left out because" in note for note in said["notes"])
     assert notes(read_report(out)) == said["notes"], "what a report warned of is there when it is read again"

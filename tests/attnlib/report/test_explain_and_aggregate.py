@@ -34,20 +34,35 @@ def test_terms_of_a_sentence_rebuild_its_attention(analysis):
 
 
 @pytest.mark.signatures
-def test_a_term_answers_by_parts_and_by_name(analysis):
+def test_a_term_answers_by_its_name_as_by_its_parts(analysis):
     found = analysis.explain(0, 0, 0)
     assert torch.equal(found["temporal", "input"], found["temporal·input"])
+
+
+@pytest.mark.signatures
+def test_the_position_bias_has_the_shape_of_the_words(analysis):
+    found = analysis.explain(0, 0, 0)
     assert found["position bias"].shape == (len(found.query_words), len(found.key_words))
+
+
+@pytest.mark.signatures
+def test_a_term_that_does_not_exist_is_refused(analysis):
+    found = analysis.explain(0, 0, 0)
     with pytest.raises(UnknownName):
         found["temporal", "words"]
 
 
-def test_a_table_has_words_down_and_across(analysis):
+def test_a_table_is_labelled_with_words(analysis):
     found = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
     sample = analysis.samples[0]
     table = found.table("input", "residual")
     assert list(table.index) == [f"target␣{token}" for token in sample.target.tolist()]
     assert list(table.columns) == [f"source␣{token}" for token in sample.source.tolist()]
+
+
+def test_a_table_has_the_values_of_its_term(analysis):
+    found = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
+    table = found.table("input", "residual")
     assert table.to_numpy() == pytest.approx(found["input", "residual"].numpy(), nan_ok=True)
 
 
@@ -141,9 +156,13 @@ def test_all_layers_of_a_kind_are_together():
     assert values_of(kinds) == pytest.approx(values_of(layers[layers["layer"] == 0]))  # the layers are equal
 
 
-def test_intervals_hold_their_values_and_columns_are_declared(analysis):
+def test_an_aggregate_has_the_columns_declared(analysis):
     frame = analysis.aggregate("kind")
     assert list(frame.columns) == list(AGGREGATE_COLUMNS)
+
+
+def test_intervals_of_an_aggregate_do_not_end_before_they_begin(analysis):
+    frame = analysis.aggregate("kind")
     assert (frame["low"] <= frame["high"]).all()
 
 

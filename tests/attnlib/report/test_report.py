@@ -48,32 +48,61 @@ def analysis():
     return analyse(Stream(TOY, range(10), TOY.probe), about={"Model": "a toy"})
 
 
-def test_files_agree_with_the_analysis_and_give_it_back(tmp_path, analysis):
-    found = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
-    write_report(found, tmp_path)
+def test_a_report_has_these_files(tmp_path, analysis):
+    changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(changed, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
+
+
+def test_a_report_says_what_was_analysed(tmp_path, analysis):
+    changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(changed, tmp_path)
+    said = said_by(tmp_path)
+    assert (said["fitted"], said["judged"], said["held_out"]) == (changed.fitted, changed.judged, False)
+    assert (said["losses"], said["unchecked"]) == (asdict(changed.losses), ["cross.0"])
+    assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(changed))
+
+
+def test_tables_agree_in_every_format(tmp_path, analysis):
+    changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(changed, tmp_path)
     said, again = said_by(tmp_path), read_report(tmp_path)
-    assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
-    assert (said["losses"], said["unchecked"]) == (asdict(found.losses), ["cross.0"])
-    assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
     for name in TABLES:
-        rows = getattr(found, name)
+        rows = getattr(changed, name)
         assert len(rows) > 1
         of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
-        of_pandas = getattr(found.tables, name)().to_dict("records")
+        of_pandas = getattr(changed.tables, name)().to_dict("records")
         for table in (of_json, table_of(tmp_path / f"{name}.csv"), getattr(again, name), of_pandas):
             assert_same_rows(table, rows, tolerance=1e-8)
             assert list(map(list, table)) == list(map(list, rows))  # columns in their order
         assert "nan" not in (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_note(tmp_path, analysis):
+    changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(changed, tmp_path)
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert len(notes(found)) >= 3
-    for note in notes(found):
+    assert len(notes(changed)) >= 3
+    for note in notes(changed):
         assert f'<p class="note">{escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
-    assert (again.about, again.fitted, repr(again)) == ({"Model": "a toy"}, found.fitted, repr(found))
-    assert torch.equal(again.keys, found.keys)
-    assert all(torch.equal(again.blocks[head], own) for head, own in found.blocks.items())
-    said = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
-    assert_refused(lambda: read_report(tmp_path / "none"), said)
+
+
+def test_a_report_is_read_back(tmp_path, analysis):
+    changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(changed, tmp_path)
+    again = read_report(tmp_path)
+    assert (again.about, again.fitted, repr(again)) == ({"Model": "a toy"}, changed.fitted, repr(changed))
+    assert torch.equal(again.keys, changed.keys)
+    assert all(torch.equal(again.blocks[head], own) for head, own in changed.blocks.items())
+
+
+def test_a_folder_without_an_analysis_is_refused(tmp_path):
+    message = f"holds no {KEPT}: give a folder that attnlib analyse or report wrote"
+    assert_refused(lambda: read_report(tmp_path / "none"), message)
+
+
+def test_a_report_with_a_flipped_bit_is_refused(tmp_path, analysis):
+    write_report(analysis, tmp_path)
     flip(tmp_path / KEPT)
     assert_refused(lambda: read_report(tmp_path), "its checksum is another", CorruptFile)
 
@@ -93,72 +122,128 @@ def harmless(markup):
     return read
 
 
-def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis):
+def test_the_page_runs_nothing(analysis):
     markup = page(analysis, "A title", name)
     read = harmless(markup)
     assert read.find("meta", content="default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_the_page_names_every_head(analysis):
+    markup = page(analysis, "A title", name)
+    read = harmless(markup)
     for row in analysis.heads:
         assert f"layer {row['layer']}, head {row['head']}" in read.text
     assert f"{analysis.judged:,}" in read.text
+
+
+def test_the_page_has_the_shares_of_every_head(analysis):
+    markup = page(analysis, "A title", name)
     for part in ("temporal", "mixed"):
         grids = re.findall(rf"<figcaption>{part} share</figcaption>(.*?)</figure>", markup, re.S)
         for kind, grid in zip(ALL, grids, strict=True):
             shown = re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid)
             expected = [row[f"{part}_share"] for row in analysis.heads if row["kind"] == kind]
             assert [float(own.replace("−", "-")) for own in shown] == pytest.approx(expected, abs=0.005)
+
+
+def test_the_page_counts_the_rows_probed(analysis):
+    markup = page(analysis, "A title", name)
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
+
+
+def test_the_page_has_the_shares_of_terms_with_their_intervals(analysis):
+    markup = page(analysis, "A title", name)
     assert analysis.terms[0]["covariance_low"] < analysis.terms[0]["covariance_high"]
     for row in analysis.terms:
         share, low, high = (number(row[f"covariance_{end}"]) for end in ("share", "low", "high"))
         assert f"<td>{share if low == '–' else f'{share} [{low}, {high}]'}</td>" in markup
 
 
-def test_the_page_runs_its_own_script_and_no_other(analysis):
-    """By the policy, which names the checksum of the script; what it draws ends no element."""
+def test_the_page_runs_its_own_script_alone(analysis):
+    """By the policy, which names the checksum of the script."""
     hostile = "</script><script>alert(1)</script>"
     markup = page(analysis, hostile, lambda *_: hostile, script=True)
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", markup, re.S)
     assert [attributes for attributes, _ in scripts] == [' type="application/json" id="data"', ' id="code"']
     digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in markup
+
+
+def test_data_of_the_script_end_no_element(analysis):
+    hostile = "</script><script>alert(1)</script>"
+    markup = page(analysis, hostile, lambda *_: hostile, script=True)
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", markup, re.S)
     data = json.loads(scripts[0][1])
     assert data["samples"][0]["words"]["source"][0] == visible(hostile)
+
+
+def data_of_script(markup):
+    (content,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', markup, re.S)
+    return json.loads(content)
+
+
+def test_data_of_the_script_name_the_heads(analysis):
+    data = data_of_script(page(analysis, "A title", name, script=True))
     assert data["heads"] == [[row["kind"], row["layer"], row["head"]] for row in analysis.heads]
+
+
+def test_data_of_the_script_have_the_weights(analysis):
+    data = data_of_script(page(analysis, "A title", name, script=True))
     sample, drawn = analysis.samples[0], base64.b64decode(data["samples"][0]["maps"])
-    expected = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head in data["heads"]]
-    expected = torch.cat([own.flatten() for own in expected])
-    for byte, weight in zip(drawn, expected.tolist(), strict=True):
-        assert (byte == 255) if math.isnan(weight) else abs(byte / 254 - weight) < 0.002
+    maps = [sample.maps[f"{kind}.{layer}", head] for kind, layer, head in data["heads"]]
+    weights = torch.cat([head_map.flatten() for head_map in maps])
+    for byte, weight in zip(drawn, weights.tolist(), strict=True):
+        if math.isnan(weight):
+            assert byte == 255
+        else:
+            assert abs(byte / 254 - weight) < 0.002
 
 
-def test_words_and_weights_are_in_their_places(analysis):
+def test_words_are_in_their_places(analysis):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
     example, markup = analysis.samples[0], page(analysis, "A title", name)
     found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
     assert len(found) == len(example.attention)
-    for ((at, _), weights), drawn in zip(example.attention.items(), found, strict=True):
+    for (at, _), drawn in zip(example.attention, found, strict=True):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
         words = [name(key, n) for n in columns] + [name(query, n) for n in rows]
-        shown = ["unseen or left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
         assert re.findall(r"<bdi>(.*?)</bdi>", drawn) == words
+
+
+def test_weights_are_in_their_places(analysis):
+    example, markup = analysis.samples[0], page(analysis, "A title", name)
+    found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
+    assert len(found) == len(example.attention)
+    for weights, drawn in zip(example.attention.values(), found, strict=True):
+        shown = ["unseen or left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
 
-@pytest.mark.parametrize(("kinds", "probed"), [({"ignored": (3,)}, 0), ({"bias": True}, 0), ({}, 1)])
-def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds, probed):
-    toy = Toy(ALL, **kinds)
-    analysis = analyse(Stream(toy, range(5), toy.probe, probed))
+@pytest.mark.parametrize("ignored", [(), (3,)])
+def test_what_is_ignored_is_hatched(ignored):
+    analysis = analyse(Stream(Toy(ALL, ignored=ignored), range(5)))
     markup = page(analysis, "A title", name)
     unseen = {at: int(weights.isnan().sum()) for at, weights in analysis.samples[0].attention.items()}
-    assert bool(unseen["cross.0", 0]) == ("ignored" in kinds)
+    assert bool(unseen["cross.0", 0]) == bool(ignored)
     out = sum(unseen.values())  # with what the decoder's own attention cannot see
     assert markup.count('<td class="out" title="unseen or left out">') == markup.count('class="out"') == out
-    said = "Hatched is what a query cannot see, or is left out; attention is dealt out anew among the rest"
-    assert said in markup
-    assert ("share of the position bias" in markup) == ("bias" in kinds)
+    legend = "Hatched is what a query cannot see, or is left out; attention is dealt out anew among the rest"
+    assert legend in markup
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_share_of_a_position_bias_is_shown_where_there_is_one(bias):
+    markup = page(analyse(Stream(Toy(ALL, bias=bias), range(5))), "A title", name)
+    assert ("share of the position bias" in markup) == bias
+
+
+@pytest.mark.parametrize("probed", [1, 0])
+def test_columns_of_the_probe_are_shown_where_it_was_asked(probed):
+    toy = Toy(ALL)
+    markup = page(analyse(Stream(toy, range(5), toy.probe, probed)), "A title", name)
     for column in ("agreement with the lexical probe", "rows probed"):
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
@@ -214,7 +299,7 @@ def test_the_page_says_how_sure_its_own_shares_are(analysis):
     assert "Only 1" not in " ".join(notes(replace(without, heads=[row])))
 
 
-def test_layers_and_heads_that_were_not_chosen_are_all(analysis):
+def test_options_that_chose_nothing_are_shown_as_all(analysis):
     options = {"--layers": None, "--heads": None, "heads": None, "--prefix": None, "--kinds": ["cross"]}
     read = harmless(page(replace(analysis, made={"options": options}), "t", name))
     made = read.find_all("dl", class_="about")[-1]
@@ -297,7 +382,7 @@ def test_a_hostile_word_is_a_word(word):
 
 @pytest.mark.slow
 @given(ANYTHING)
-def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
+def test_any_word_is_shown_as_one_that_can_be_seen(word):
     shown = visible(word)
     assert shown
     assert not {unicodedata.category(character) for character in shown} & INVISIBLE
@@ -305,6 +390,11 @@ def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
     assert not unicodedata.category(shown[0]).startswith("M")  # it would sit on whatever is before
     assert " " not in shown
     shown.encode("utf-8")
+
+
+@pytest.mark.slow
+@given(ANYTHING)
+def test_any_word_is_a_word_everywhere_on_the_page(word):
     for hostile in (word, f"</bdi><script>{word}", f'"><img src=x onerror="{word}">', f"&lt;{word}&amp;"):
         assert_a_word_everywhere(hostile)
 
@@ -314,38 +404,61 @@ def test_words_as_they_are_shown(word, shown):
     assert visible(word) == shown
 
 
-def test_a_sentence_keeps_its_spaces_and_a_mark_that_looks_like_one():
+def test_a_sentence_keeps_its_spaces():
     assert sentence("a b␣c") == "a b␣c"
+
+
+def test_a_long_sentence_is_cut_off():
     assert sentence("x" * 2 * SENTENCE) == "x" * SENTENCE + "…"
 
 
 # Tables and pictures say what the rows say, and what is missing is said in a line.
 
 
-@pytest.mark.signatures
-def test_an_analysis_of_frames_says_so_and_has_no_words(analysis, tmp_path):
+@pytest.fixture
+def frames(analysis):
     """A source of one id alone: places are its names, and no term is of its words."""
-    of_source = [row for row in analysis.states if row["states"].startswith(("encoder", "cross"))]
-    states = [row | {"words": 1} if row in of_source else row for row in analysis.states]
-    frames = replace(analysis, states=states)
+    states = []
+    for row in analysis.states:
+        if row["states"].startswith(("encoder", "cross")):
+            states.append(row | {"words": 1})
+        else:
+            states.append(row)
+    return replace(analysis, states=states)
+
+
+@pytest.mark.signatures
+def test_an_analysis_of_frames_says_so(analysis, frames, tmp_path):
     write_report(frames, tmp_path, name=name)
-    said, note = said_by(tmp_path), "This encoder reads frames, not words"
-    assert said["source"] == "frames"
-    assert said["notes"][0] == frames.tables.heads().attrs["notes"][0]
-    assert said["notes"][0].startswith(note)
+    report, note = said_by(tmp_path), "This encoder reads frames, not words"
+    assert report["source"] == "frames"
+    assert report["notes"][0] == frames.tables.heads().attrs["notes"][0]
+    assert report["notes"][0].startswith(note)
     assert "reads frames, not words" in frames._repr_html_()
-    assert not any(own.startswith(note) for own in analysis.tables.heads().attrs["notes"])
-    for table in (frames.tables.terms(), pandas.DataFrame(said["terms"])):
+    assert not any(other.startswith(note) for other in analysis.tables.heads().attrs["notes"])
+
+
+@pytest.mark.signatures
+def test_tables_of_frames_have_no_term_of_words(frames, tmp_path):
+    write_report(frames, tmp_path, name=name)
+    for table in (frames.tables.terms(), pandas.DataFrame(said_by(tmp_path)["terms"])):
         terms = table.groupby("kind").term.agg(set)
         assert not any(term.endswith("·input") for term in terms["cross"])
         assert not any("input" in term for term in terms["encoder_self"])
         assert {"input·temporal", "input·residual"} <= terms["cross"]
         assert "input·input" in terms["decoder_self"]
+
+
+def test_keys_of_attention_to_frames_are_places(frames):
     table = frames.tables.attention(name).query("kind == 'cross'")
     assert (table.key_word == table.key.astype(str)).all()
-    shown = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "<bdi>$target" in shown
-    assert "<bdi>$source" not in shown
+
+
+def test_the_page_of_frames_has_words_of_the_target_alone(frames, tmp_path):
+    write_report(frames, tmp_path, name=name)
+    markup = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<bdi>$target" in markup
+    assert "<bdi>$source" not in markup
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_path):
@@ -364,7 +477,7 @@ def test_what_made_it_is_known_without_a_command():
 
 
 @pytest.mark.parametrize("kind", ["T5", "by hand"])
-def test_a_report_from_python_names_its_model_the_date_and_the_seconds(tmp_path, kind):
+def test_a_report_from_python_names_its_model(tmp_path, kind):
     adapter = adapter_of(kind)
     mine = {"sha256": {"text": "0f"}}
     stream = Stream(adapter.trace, [BATCH], probed=0, made=lambda: mine)
@@ -372,16 +485,28 @@ def test_a_report_from_python_names_its_model_the_date_and_the_seconds(tmp_path,
     assert mine == {"sha256": {"text": "0f"}}
     size = sum(own.numel() for own in adapter.model.parameters())
     assert found.about == {"Model": f"{type(adapter.model).__name__}, {size:,} parameters", "Corpus": "mine"}
-    before, run = found.made["sha256"]["model"], json.loads((tmp_path / "run.json").read_text())
+
+
+@pytest.mark.parametrize("kind", ["T5", "by hand"])
+def test_a_report_from_python_has_the_checksum_of_the_weights(tmp_path, kind):
+    adapter = adapter_of(kind)
+    stream = Stream(adapter.trace, [BATCH], probed=0)
+    found = report(stream, tmp_path)
+    before = found.made["sha256"]["model"]
     assert before == weights_digest(adapter.model)
-    assert run["seconds"] >= 0
-    assert run["date"].startswith("20")
-    assert '<a href="run.json">' in (tmp_path / "index.html").read_text(encoding="utf-8")
     with torch.no_grad():
         weight = next(adapter.model.parameters())
         weight[0] += 1
         assert weights_digest(adapter.model) != before
         weight[0] -= 1
+
+
+def test_a_report_from_python_says_when_it_was_made(tmp_path):
+    report(Stream(adapter_of("T5").trace, [BATCH], probed=0), tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert run["seconds"] >= 0
+    assert run["date"].startswith("20")
+    assert '<a href="run.json">' in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.signatures
@@ -431,7 +556,7 @@ def test_a_picture_of_all_heads_shows_their_shares(analysis, tmp_path):
         assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
 
-def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
+def test_a_picture_of_terms_has_their_shares(analysis):
     (axes,) = analysis.plot.terms(0, 1).axes
     own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
     assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
@@ -439,12 +564,18 @@ def test_a_picture_of_terms_and_one_of_attention(analysis, tmp_path):
     assert [label.get_text() for label in axes.get_xticklabels()] == list(STATE_PARTS)
     assert "position bias" in axes.get_title()
     assert "evenly" not in axes.get_title()
+
+
+def test_a_head_that_attends_evenly_is_drawn_faint(analysis):
+    (axes,) = analysis.plot.terms(0, 1).axes
     even = [row | {"uniform": 0.999 if row["head"] == 1 else 0.5} for row in analysis.heads]
     (faint,) = replace(analysis, heads=even).plot.terms(0, 1).axes
     assert "attends evenly" in faint.get_title()
     for weak, strong in zip(faint.patches, axes.patches, strict=True):
         assert weak.get_alpha() == pytest.approx(0.35 * strong.get_alpha())
 
+
+def test_a_picture_of_attention_has_the_weights_of_the_sample(analysis, tmp_path):
     for sample in (0, 2):
         one = analysis.samples[sample]
         figure = analysis.plot.attention(0, 1, "decoder_self", name=name, sample=sample)

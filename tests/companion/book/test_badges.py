@@ -101,8 +101,11 @@ def test_a_falsifier_is_neither_red_nor_green(book, verdict):
     assert "reproduced" not in outcome(claim, verdict)
 
 
-def test_an_inferred_statement_does_not_hold_here_and_is_not_called_irreproducible(book):
+def test_an_inferred_statement_does_not_hold_here(book):
     assert outcome(book.claim("inferred"), Verdict.NOT_REPRODUCED) == "does not hold here"
+
+
+def test_the_statement_of_a_source_is_not_reproduced(book):
     assert outcome(book.claim("gains"), Verdict.NOT_REPRODUCED) == "not reproduced"
 
 

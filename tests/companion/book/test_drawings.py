@@ -196,14 +196,18 @@ def test_the_counts_that_are_drawn_are_those_of_the_chapter():
     assert fimbo.tolist() == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_the_sentence_of_two_tasks_is_translated_and_summed_up_as_drawn():
+def test_the_sentence_of_two_tasks_is_translated_as_drawn():
     words = FLOOD.split()
     assert " ".join(lexicon.translate(words)[0]) == FLOOD_TRANSLATED
+
+
+def test_the_sentence_of_two_tasks_is_summed_up_as_drawn():
+    words = FLOOD.split()
     summary, _ = lexicon.summarise(words)
     assert summary == tuple(lexicon.TRANSLATIONS[words[place]] for place in TOPICS)
 
 
-def test_every_drawing_is_on_a_page_and_no_page_has_another():
+def test_drawings_are_those_that_pages_show():
     pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "notebooks").rglob("*.md")]
     shown = {
         name

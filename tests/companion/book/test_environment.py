@@ -37,12 +37,18 @@ def test_the_lock_has_one_version_of_everything_for_every_python(python):
         assert DECLARED[name].specifier.contains(pinned[name]), (name, pinned[name])
 
 
-def test_the_lock_is_hashed_and_leaves_torch_and_its_gpu_packages_out():
+def test_every_entry_of_the_lock_is_hashed():
     for entry in re.split(r"\n(?=\S)", LOCK.strip()):
         assert entry.startswith("#") or "--hash=sha256:" in entry, entry[:80]
+
+
+def test_the_lock_leaves_out_torch_with_its_gpu_packages():
     names = {canonicalize_name(requirement.name) for requirement in LOCKED}
     assert len(names) > 100
     assert not {name for name in names if name.startswith(("torch", "nvidia", "cuda", "triton", "attnlib"))}
+
+
+def test_the_lock_names_no_host():
     assert not re.search(r"https?:|index-url|find-links", LOCK)
 
 
@@ -79,22 +85,43 @@ PUBLISHES = {
 }
 
 
-def test_workflows_pin_what_they_run_and_may_only_read():
-    """Actions by digest, no permission but to read, no credentials left; both are updated by dependabot.
+WORKFLOWS = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 
-    What publishes may write in a job of its own, which runs nothing of the checkout.
-    """
-    workflows = sorted((ROOT / ".github/workflows").glob("*.yml"))
-    assert workflows
-    for path in workflows:
-        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert workflow["permissions"] == {"contents": "read"}, path
-        assert "pull_request_target" not in workflow[True]  # `on`, as YAML 1.1 has it
-        for name, job in workflow["jobs"].items():
-            assert job.get("permissions") == PUBLISHES.get((path.stem, name)), (path, name)
-            for step in (step for step in job["steps"] if "uses" in step):
-                action, _, digest = step["uses"].partition("@")
-                assert re.fullmatch("[0-9a-f]{40}", digest), (path, step)
-                assert action != "actions/checkout" or step["with"]["persist-credentials"] is False
+
+@every_workflow
+def test_workflows_pin_the_actions_that_they_run(name):
+    for job in WORKFLOWS[name]["jobs"].values():
+        for step in (step for step in job["steps"] if "uses" in step):
+            _, _, digest = step["uses"].partition("@")
+            assert re.fullmatch("[0-9a-f]{40}", digest), step
+
+
+@every_workflow
+def test_workflows_may_only_read(name):
+    """What publishes may write in a job of its own, which runs nothing of the checkout."""
+    workflow = WORKFLOWS[name]
+    assert workflow["permissions"] == {"contents": "read"}
+    for job_name, job in workflow["jobs"].items():
+        assert job.get("permissions") == PUBLISHES.get((name, job_name)), job_name
+
+
+@every_workflow
+def test_workflows_run_nothing_for_pull_requests_of_strangers(name):
+    assert "pull_request_target" not in WORKFLOWS[name][True]  # `on`, as YAML 1.1 has it
+
+
+@every_workflow
+def test_workflows_leave_no_credentials_in_the_checkout(name):
+    for job in WORKFLOWS[name]["jobs"].values():
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_dependabot_updates_actions_as_packages():
     updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))["updates"]
-    assert {own["package-ecosystem"] for own in updates} == {"github-actions", "pip"}
+    assert {update["package-ecosystem"] for update in updates} == {"github-actions", "pip"}

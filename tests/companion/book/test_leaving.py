@@ -46,7 +46,7 @@ def test_the_first_cell_installs(executed):
     assert cells[0].source == INSTALL
 
 
-def test_the_archive_has_notebooks_code_and_results(tmp_path):
+def test_the_archive_has_all_but_what_is_made_anew(tmp_path):
     put(tmp_path, {"Snakefile": "", "attnlib/a.py": "", "results/paper/x.json": "{}"})
     put(tmp_path, {"results/paper/archive/y.json": "{}", "attnlib/__pycache__/a.py": ""})
     names = zipfile.ZipFile(io.BytesIO(book_archive(tmp_path, {"attend/x": b"{}"}))).namelist()
@@ -60,12 +60,19 @@ def test_equal_files_give_equal_bytes(tmp_path):
     assert book_archive(tmp_path, {}) == first
 
 
-def test_the_first_cell_unpacks_the_archive_and_installs_it(elsewhere, tmp_path):
-    folder, calls = elsewhere
+def test_the_first_cell_unpacks_the_archive(elsewhere, tmp_path):
+    folder, _ = elsewhere
     put(tmp_path / "checkout", {"Snakefile": "", "attnlib/a.py": ""})
     (folder / ARCHIVE).write_bytes(book_archive(tmp_path / "checkout", {}))
     exec(compile(INSTALL, "install", "exec"), {})
     assert (folder / "attnlib-book" / "attnlib" / "a.py").is_file()
+
+
+def test_the_first_cell_installs_the_archive(elsewhere, tmp_path):
+    folder, calls = elsewhere
+    put(tmp_path / "checkout", {"Snakefile": "", "attnlib/a.py": ""})
+    (folder / ARCHIVE).write_bytes(book_archive(tmp_path / "checkout", {}))
+    exec(compile(INSTALL, "install", "exec"), {})
     assert calls[0][-1] == "attnlib-book[book,text]"
 
 

@@ -48,26 +48,43 @@ def made(project, monkeypatch):
     return calls
 
 
-def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_again(made, project):
+def test_nothing_current_is_made_again(made, project):
     PAPER.save(project.results("paper"))
     for _ in range(2):
-        page = open_page(FIGURE, NAMES | {"task": None})
+        open_page(FIGURE, NAMES | {"task": None})
         assert made == [("quick", project.results("quick"), {})]
-        assert (page.leading.profile, page.second.profile) == ("paper", "quick")
-        assert "Shown first: the paper profile (3 seeds, width 64)" in page.note()
 
 
-def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, project):
+def test_the_committed_result_leads_in_the_book(made, project):
     PAPER.save(project.results("paper"))
-    page = open_page(FIGURE, NAMES | {"task": "scan"})
+    page = open_page(FIGURE, NAMES | {"task": None})
+    assert (page.leading.profile, page.second.profile) == ("paper", "quick")
+    assert "Shown first: the paper profile (3 seeds, width 64)" in page.note()
+
+
+def test_a_run_with_parameters_is_made_in_its_folder(made, project):
+    open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
     request = request_of(FIGURE, "quick", ["task=scan"])  # `attnlib run -p task=scan`
     assert (out, parameters) == (project.build / "runs" / request.name, request.parameters)
-    assert (page.leading.profile, page.second) == ("quick", None)
-    told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
-    assert told in page.note()
     assert not project.results("quick").exists()
-    assert told not in open_page(FIGURE, NAMES).note()
+
+
+def test_a_run_with_parameters_shows_itself_alone(made, project):
+    PAPER.save(project.results("paper"))
+    page = open_page(FIGURE, NAMES | {"task": "scan"})
+    assert (page.leading.profile, page.second) == ("quick", None)
+
+
+def test_a_run_with_parameters_says_whose_numbers_the_text_has(made, project):
+    PAPER.save(project.results("paper"))
+    page = open_page(FIGURE, NAMES | {"task": "scan"})
+    note = "Numbers in the text are the book's, at the paper profile; the tables and figures"
+    assert note in page.note()
+    assert note not in open_page(FIGURE, NAMES).note()
+
+
+def test_a_run_with_a_misspelt_task_is_refused(made, project):
     with pytest.raises(BadInput, match="did you mean 'scan'"):
         open_page(FIGURE, NAMES | {"task": "scam"})
 
@@ -97,18 +114,38 @@ def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):
     assert len(made) == 3
 
 
-def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda data, **told: shown.append((data, told)))
+@pytest.fixture
+def displayed(tmp_path, monkeypatch):
+    """What a page shows of a figure: the data and metadata of each output; files are in `files`."""
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **options: outputs.append((data, options)))
     page = Page("attend/x", QUICK, None, tmp_path / "files")
-    assert page.frame("points").to_dict("list") == {"a": [1], "b": [None]}
-    assert page.frame("nothing").empty
     page.show(Figure(figsize=(1, 1)), "name", alt="what it shows", caption="under it", data=[{"a": 1 / 3}])
-    (data, told), *_ = shown
-    assert told["metadata"] == {"alt": "what it shows", "caption": "under it", "name": "name"}
+    return outputs
+
+
+def test_a_page_has_the_tables_of_its_result(tmp_path):
+    page = Page("attend/x", QUICK, None, tmp_path)
+    assert page.frame("points").to_dict("list") == {"a": [1], "b": [None]}
+
+
+def test_a_table_that_a_result_lacks_is_empty(tmp_path):
+    assert Page("attend/x", QUICK, None, tmp_path).frame("nothing").empty
+
+
+def test_show_displays_an_image_with_its_texts(displayed):
+    (data, options), *_ = displayed
+    assert options["metadata"] == {"alt": "what it shows", "caption": "under it", "name": "name"}
     assert set(data) == {"image/svg+xml", "image/png", "text/plain"}
+
+
+def test_show_leaves_the_image_that_it_displays(displayed, tmp_path):
+    (data, _), *_ = displayed
     assert (tmp_path / "files" / "name.svg").read_text() == data["image/svg+xml"]
     assert (tmp_path / "files" / "name.png").read_bytes() == data["image/png"]
+
+
+def test_show_leaves_the_data_as_csv(displayed, tmp_path):
     with (tmp_path / "files" / "name.csv").open() as table:
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
 
@@ -120,7 +157,7 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         pytest.param({"seeds": 2}, ["first", "second"], id="a run of one's own"),
     ],
 )
-def test_a_page_has_a_png_of_its_first_figure_and_a_run_of_its_own_of_each(tmp_path, parameters, with_png):
+def test_which_figures_of_a_page_have_a_png(tmp_path, parameters, with_png):
     page = Page("attend/x", QUICK, None, tmp_path, parameters=parameters)
     for name in ("first", "second"):
         page.show(Figure(figsize=(1, 1)), name, **GIVEN["texts"])
@@ -193,7 +230,7 @@ def test_a_note_tells_the_parameters_of_a_run_of_its_own():
     )
 
 
-def test_a_request_that_is_handed_down_is_opened_and_the_cell_not_looked_at(made, project, monkeypatch):
+def test_a_request_that_is_handed_down_overrules_the_cell(made, project, monkeypatch):
     request = request_of(FIGURE, "quick", ["task=scan"])
     monkeypatch.setenv("ATTNLIB_REQUEST", request.as_text())
     open_page(FIGURE, {})
@@ -214,8 +251,13 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
         assert piece in text
 
 
-def test_the_table_of_an_instrument_has_a_minus_and_none_before_a_zero():
+def test_the_table_of_an_instrument_has_no_minus_before_a_zero():
     table = pd.DataFrame({"task": ["one", "two"], "share": [-0.0, -0.25]}).set_index("task")
     shown = instrument("dial", [], table, label="A dial")
     assert "<td>0.00</td>" in shown
+
+
+def test_the_table_of_an_instrument_has_a_minus():
+    table = pd.DataFrame({"task": ["one", "two"], "share": [-0.0, -0.25]}).set_index("task")
+    shown = instrument("dial", [], table, label="A dial")
     assert "<td>−0.25</td>" in shown

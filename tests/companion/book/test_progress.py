@@ -33,7 +33,7 @@ def shown(build, lines, stream=None):
     return stream.getvalue()
 
 
-def test_figures_are_counted_and_minutes_include_the_site(tmp_path):
+def test_minutes_left_include_the_site(tmp_path):
     note(tmp_path, "attend/scan", 100)
     note(tmp_path, "site", 80)
     assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 3 min left, the site included\n"
@@ -87,8 +87,15 @@ def test_what_a_reader_has_to_see_is_shown(tmp_path, line):
     assert f"{line}\n" in shown(tmp_path, [*PLAN, line])
 
 
-def test_losses_and_reasons_are_not_shown(tmp_path):
-    assert shown(tmp_path, [*PLAN, "Reason: Missing output files", "seed 0: step 5 of 5, loss 1.0"]) == ""
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("Reason: Missing output files", id="a reason"),
+        pytest.param("seed 0: step 5 of 5, loss 1.0", id="a loss"),
+    ],
+)
+def test_lines_that_are_no_progress_are_not_shown(tmp_path, line):
+    assert shown(tmp_path, [*PLAN, line]) == ""
 
 
 def test_the_last_note_of_a_job_counts(tmp_path):
@@ -104,7 +111,7 @@ def test_a_note_that_was_cut_off_is_passed_over(tmp_path):
     assert last_seconds(tmp_path) == {"site": 80}
 
 
-def test_what_is_shipped_has_every_figure_and_the_site():
+def test_seconds_of_every_figure_are_shipped():
     from companion.book.project import Project, discover
     from companion.paths import ROOT
 

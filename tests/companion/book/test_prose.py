@@ -54,11 +54,17 @@ def test_a_number_on_a_page_says_where_it_is_from(root):
 
 
 @pytest.mark.parametrize(("mark", "message"), GIVEN["marks"])
-def test_what_is_wrong_is_told_with_its_line_and_stays_as_it_is_written(root, mark, message):
+def test_what_is_wrong_is_named_with_its_line(root, mark, message):
     source = f"# Reversal\n\n{mark}\n\n{{num}}`gain|value`\n"
-    text, wrong = filled(source, Book(root), PAGE)
+    _, wrong = filled(source, Book(root), PAGE)
     assert [line for line, _ in wrong] == [3] * bool(message)
-    assert all(message in told for _, told in wrong)
+    assert all(message in problem for _, problem in wrong)
+
+
+@pytest.mark.parametrize(("mark", "message"), GIVEN["marks"])
+def test_what_is_wrong_stays_as_it_is_written(root, mark, message):
+    source = f"# Reversal\n\n{mark}\n\n{{num}}`gain|value`\n"
+    text, _ = filled(source, Book(root), PAGE)
     assert (mark in text) is bool(message)
     assert text.endswith("0.25\n")
 
@@ -133,28 +139,44 @@ def snippets(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_snippets_for_own_states_give_the_means_and_the_scores(tmp_path, monkeypatch):
+@pytest.fixture
+def of_own_states(tmp_path, monkeypatch):
+    """The names of the page's snippet once it has run."""
     (snippet,) = snippets("book/reference/your_states.md")
     names: dict = {}
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "your_states.md", "exec"), names)
     names["pyplot"].close()
+    return names
+
+
+def test_the_snippet_for_own_states_draws_their_shares(of_own_states, tmp_path):
     assert (tmp_path / "shares.png").stat().st_size > 1_000
 
-    states, tokens = names["encoder_states"].double().numpy(), names["source"].numpy()
+
+def test_the_snippet_for_own_states_gives_the_means(of_own_states):
+    states = of_own_states["encoder_states"].double().numpy()
+    tokens = of_own_states["source"].numpy()
     temporal = states.mean(axis=0)
-    some = tokens[0, 0]
-    centred = [states[b, t] - temporal[t] for b, t in np.argwhere(tokens == some)]
-    parts = names["encoder_parts"]
+    centred = [states[b, t] - temporal[t] for b, t in np.argwhere(tokens == tokens[0, 0])]
+    parts = of_own_states["encoder_parts"]
     np.testing.assert_allclose(parts.temporal[3].numpy(), temporal, atol=1e-5)
     np.testing.assert_allclose(parts.input[0, 0].numpy(), np.mean(centred, axis=0), atol=1e-5)
-    product = torch.einsum("btd,bsd->bts", names["decoder_parts"].temporal, parts.input)
-    torch.testing.assert_close(names["terms"][0, 1], product)
-    # The same states as the only batch of the README's training.
+
+
+def test_the_snippet_for_own_states_gives_the_scores(of_own_states):
+    queries, keys = of_own_states["decoder_parts"].temporal, of_own_states["encoder_parts"].input
+    product = torch.einsum("btd,bsd->bts", queries, keys)
+    torch.testing.assert_close(of_own_states["terms"][0, 1], product)
+
+
+def test_the_snippet_of_the_readme_gives_the_same_terms(of_own_states):
+    """Of the same states, as the only batch of its training."""
     _, snippet = snippets("README.md")  # the first is of a model
     sizes = {"source_vocabulary": 50, "target_vocabulary": 60, "longest_source": 12, "longest_target": 10}
-    names |= sizes | {"width": 32, "target_read": names["target"]}
-    expected, names["training"] = names.pop("terms"), [SimpleNamespace(**names)]
+    names = of_own_states | sizes | {"width": 32, "target_read": of_own_states["target"]}
+    expected = names.pop("terms")
+    names["training"] = [SimpleNamespace(**names)]
     exec(compile(snippet, "README.md", "exec"), names)
     torch.testing.assert_close(names["terms"], expected)
 

@@ -42,7 +42,7 @@ def told(capfd, code: int) -> str:
     return found.out + found.err
 
 
-def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(project, capfd):
+def test_after_a_failure_only_what_changed_is_redone(project, capfd):
     write(project, "two", "1 / 0")
     assert workflow.run(project, ["figures"], 2) == 1
     said = told(capfd, 1)
@@ -130,14 +130,26 @@ def test_a_figure_rests_on_the_code_of_its_runs(name, profile):
             assert Path(inspect.getsourcefile(builder)) in files
 
 
-def test_a_checkout_and_its_figures_are_found_or_refused(project, monkeypatch, tmp_path_factory):
+def test_a_checkout_is_found_from_a_folder_within(project, monkeypatch):
     monkeypatch.delenv("ATTNLIB_ROOT")
     monkeypatch.chdir(project.notebooks / "attend")
     assert find_root() == project.root.resolve()
+
+
+def test_a_figure_is_found_by_its_name_or_its_file(project):
     assert find(project, "one") == find(project, "notebooks/attend/one.md") == discover(project)["attend/one"]
+
+
+def test_a_misspelt_figure_is_refused_with_the_nearest(project):
     assert_refused(partial(find, project, "attnd/one"), "did you mean 'attend/one'")
+
+
+def test_two_figures_of_one_name_are_refused(project):
     shutil.copytree(project.notebooks / "attend", project.notebooks / "learn")
     assert_refused(partial(discover, project), "attend/one and learn/one both end in 'one'")
+
+
+def test_a_folder_that_is_no_checkout_is_refused(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path_factory.mktemp("empty")))
     assert_refused(find_root, "set ATTNLIB_ROOT")
 
@@ -149,7 +161,7 @@ stage(Path.cwd(), Path.cwd() / "build" / "notebooks", Path.cwd() / "src")
 """
 
 
-def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
+def test_a_new_figure_is_in_the_book_with_its_verdict(tmp_path):
     """In a copy of what the book is made of; the toy lies in ``coin`` as in a checkout."""
     copied(tmp_path, "attnlib", "companion", "claims", "book", "notebooks")
     copied(tmp_path, "Snakefile", "_config.yml", "pyproject.toml")
@@ -175,8 +187,9 @@ def test_a_new_figure_runs_is_judged_and_is_in_the_book(tmp_path):
 # -- executing a figure: the same bytes every time, errors that name the cell --------------------------------
 
 
-def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
-    """And files of figures that the notebook no longer makes go once it has run."""
+@pytest.fixture
+def plain(project):
+    """A notebook that prints what differs between runs and machines, and leaves a file."""
     leave = "pathlib.Path(os.environ['ATTNLIB_FIGURE_FILES'], '{}').write_text('a')"
     cells = (
         "import os, sys, pathlib\n"
@@ -185,37 +198,67 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
         'print(os.environ["ATTNLIB_ROOT"] + "/x", object(), sys.executable, os.getcwd())\nobject()',
         f'{leave.format("x.svg")}\npathlib.Path("here").touch()\nprint(profile, task, "ipc" in told())',
     )
+    return cells, leave
+
+
+def test_files_that_a_notebook_no_longer_makes_go(project, plain):
+    cells, leave = plain
     figure = write(project, "plain", *cells, leave.format("first.csv"))
-    output = execute(project, Request(figure.id))
-    files = output.with_suffix(".files")
+    files = execute(project, Request(figure.id)).with_suffix(".files")
     assert {path.name for path in files.iterdir()} == {"first.csv", "x.svg"}
     write(project, "plain", *cells)
-    first, second = (execute(project, Request(figure.id)).read_bytes() for _ in range(2))
+    execute(project, Request(figure.id))
     assert {path.name for path in files.iterdir()} == {"x.svg"}
+
+
+def test_two_runs_give_the_same_bytes(project, plain):
+    figure = write(project, "plain", *plain[0])
+    first, second = (execute(project, Request(figure.id)).read_bytes() for _ in range(2))
     assert first == second
+
+
+def test_an_executed_notebook_names_no_place_of_this_machine(project, plain):
+    figure = write(project, "plain", *plain[0])
+    content = execute(project, Request(figure.id)).read_bytes()
     for place in (project.root, Path.home()):
-        assert str(place).encode() not in first
-    assert b"papermill" not in first
+        assert str(place).encode() not in content
+    assert b"papermill" not in content
+
+
+def test_streams_of_a_cell_are_merged(project, plain):
+    """Whatever pieces they came in."""
+    figure = write(project, "plain", *plain[0])
+    output = execute(project, Request(figure.id))
     assert texts(output).endswith("quick None True\n")
-    # Streams are merged, whatever pieces they came in.
     outputs = nbformat.read(output, as_version=4).cells[2].outputs
-    assert [each.output_type for each in outputs] == ["stream", "execute_result"]
-    # The kernel stands beside the executed notebook, which is where nbval starts its own.
-    assert sorted(path.name for path in output.parent.iterdir()) == ["here", "plain.files", "plain.ipynb"]
+    assert [cell_output.output_type for cell_output in outputs] == ["stream", "execute_result"]
 
 
-def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
+def test_a_kernel_works_beside_the_executed_notebook(project, plain):
+    """Which is where nbval starts its own."""
+    figure = write(project, "plain", *plain[0])
+    folder = execute(project, Request(figure.id)).parent
+    assert sorted(path.name for path in folder.iterdir()) == ["here", "plain.files", "plain.ipynb"]
+
+
+def test_a_run_with_parameters_keeps_to_its_folder(project):
     figure = write(project, "own", "import os\nprint(task, os.getcwd())")
     request = Request(figure.id, "quick", {"task": "scan"})
     output = execute(project, request)
     assert output == project.build / "runs" / request.name / "own.ipynb"
     assert texts(output) == f"scan ./build/runs/{request.name}\n"
-    injected = nbformat.read(output, as_version=4).cells[2]
-    assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
     assert not (project.build / "notebooks").exists()
 
 
-def test_a_failing_cell_is_named_and_what_came_before_is_kept_until_it_is_mended(project, capsys):
+def test_a_run_with_parameters_hides_the_injected_cell(project):
+    figure = write(project, "own", "import os\nprint(task, os.getcwd())")
+    request = Request(figure.id, "quick", {"task": "scan"})
+    output = execute(project, request)
+    injected = nbformat.read(output, as_version=4).cells[2]
+    assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
+
+
+def test_what_came_before_a_failing_cell_is_kept_until_it_is_mended(project, capsys):
     cells = "before = 41 + 1\nprint(before)", '# why\nraise ValueError("no such thing")', "3"
     write(project, "broken", *cells)
     output = project.executed("quick") / "attend" / "broken.ipynb"
@@ -238,12 +281,15 @@ def test_a_failing_cell_is_named_and_what_came_before_is_kept_until_it_is_mended
     assert sorted(path.name for path in output.parent.iterdir()) == ["broken.files", "broken.ipynb"]
 
 
-def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, capsys):
+def test_a_notebook_without_parameters_exits_with_2(project, capsys):
     write(project, "untagged", "1", header="# No parameters\n\n")
     assert main(["attend/untagged"]) == 2
     assert "attend/untagged has no cell tagged `parameters`" in capsys.readouterr().err
     assert "tagged `parameters`" in (project.build / "notebooks/attend/untagged.error.txt").read_text()
-    shutil.rmtree(project.build)
+
+
+def test_a_build_folder_that_is_a_file_exits_with_2(project, capsys):
+    shutil.rmtree(project.build, ignore_errors=True)
     project.build.write_text("a file where the folder should be")
     write(project, "readonly", "1")
     assert main(["attend/readonly"]) == 2

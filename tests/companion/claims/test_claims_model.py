@@ -53,7 +53,7 @@ def changed(own):
         ("[" * 3000, "p.yaml cannot be read"),
     ],
 )  # fmt: skip
-def test_claims_tables_rules_and_files_that_cannot_be_used_say_what_is_wrong(tmp_path, given, message):
+def test_an_entry_that_cannot_be_used_says_what_is_wrong(tmp_path, given, message):
     if isinstance(given, str):
         (tmp_path / "p.yaml").write_text(given)
     else:
@@ -90,8 +90,11 @@ def test_every_mistake_is_told_at_once(tmp_path):
     assert told == ["claims.A.id", "claims.A.keys.0", "claims.a-claim.experiment"]
 
 
-def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
+def test_a_folder_without_claims_is_refused(tmp_path):
     assert_refused(partial(load_claims, tmp_path), "no claims in")
+
+
+def test_an_id_used_twice_is_refused(tmp_path):
     write(tmp_path, CLAIM, name="one.yaml")
     write(tmp_path, CLAIM, name="two.yaml")
     assert_refused(partial(load_claims, tmp_path), "'a-claim' is used twice (one.yaml and two.yaml)")
@@ -141,13 +144,25 @@ def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
     assert judge_values(claim.judge, {"sst": {"validation": {"final": 80.5}}}, claim.keys).miswired
 
 
-def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand_in_every_reading(tmp_path):
-    first, other = ruled(tmp_path, RULE | READINGS)
+def test_a_rule_makes_a_claim_of_a_number(tmp_path):
+    first, _ = ruled(tmp_path, RULE | READINGS)
     assert (first.id, first.profiles, first.number) == ("number-2-sst-xi-star", ("paper",), True)
+
+
+def test_a_claim_of_a_rule_has_the_keys_of_its_reading(tmp_path):
+    first, other = ruled(tmp_path, RULE | READINGS)
     assert (*first.keys, first.starred) == ("sst.validation.final", "sst.validation.starred")
     assert (*other.keys, other.starred) == ("sst_as_text.validation.final", "sst_as_text.validation.starred")
+
+
+def test_another_reading_has_its_name_in_the_id(tmp_path):
+    first, other = ruled(tmp_path, RULE | READINGS)
     assert (first.reading, other.id) == ("", f"{first.id}-labels-as-the-text-says")
     assert (other.reading, other.judge) == ("labels as the text says", first.judge)
+
+
+def test_a_claim_of_a_rule_says_its_number(tmp_path):
+    _, other = ruled(tmp_path, RULE | READINGS)
     assert other.says == "SST (labels as the text says), xi_star: 84"
 
 
@@ -193,7 +208,7 @@ def test_giving_the_commoner_label_always_meets_no_accuracy(second):
         assert judge_values(found.judge, values, found.keys).verdict == verdict
 
 
-def test_every_number_of_the_second_paper_that_is_ours_has_a_rule_and_both_readings(second):
+def test_every_number_of_the_second_paper_that_is_ours_has_a_rule_in_every_reading(second):
     found = {(str(one.published.reference), one.reading) for one in numbers(second)}
     for entry in second.tables.entries:
         if entry.table == "9" or not entry.judged_by_runs:

@@ -145,7 +145,7 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
 
 
 @pytest.mark.slow
-def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
+def test_the_scorecard_builds_without_a_warning(root, page):
     linked = {*re.findall(r"\]\(/((?:\w+/)?\w+)\)", page), "attend/toy"}
     contents = {"toy": page} | {name: f"# {name}\n" for name in sorted(linked)}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
@@ -160,7 +160,7 @@ def test_a_page_builds_without_a_warning_and_show_text_as_it_is(root, page):
 
 
 @pytest.mark.parametrize(("share", "starred"), [(0.67, True), (0.5, False), (None, False), ("none", False)])
-def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, share, starred):
+def test_ours_is_starred_where_most_runs_are(tmp_path, share, starred):
     written(tmp_path / "claims", RULE | READINGS)
     lacking = share == "none"
     values = {"final": {"value": 83.0}} | ({} if lacking else {"starred": {"value": share}})
@@ -168,6 +168,16 @@ def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, 
     save(tmp_path, values, "paper", "agreement")
     row = next(row for row in verify(tmp_path) if row.profile == "paper")
     assert row.starred is starred
+
+
+@pytest.mark.parametrize(("share", "starred"), [(0.67, True), (0.5, False), (None, False), ("none", False)])
+def test_a_result_must_say_whether_it_is_starred(tmp_path, share, starred):
+    written(tmp_path / "claims", RULE | READINGS)
+    lacking = share == "none"
+    values = {"final": {"value": 83.0}} | ({} if lacking else {"starred": {"value": share}})
+    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not available here"}}
+    save(tmp_path, values, "paper", "agreement")
+    row = next(row for row in verify(tmp_path) if row.profile == "paper")
     assert row.judgement.miswired is (row.verdict is Verdict.NOT_RUN) is lacking
     assert ("starred" in row.judgement.reason) is lacking
 

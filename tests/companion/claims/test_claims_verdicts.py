@@ -58,13 +58,23 @@ def test_what_networks_have_not_learned_cannot_be_judged(keys, verdict, reason):
         assert judgement.presupposed["scan.AED.accuracy"].value == 0.96
 
 
-def test_both_keys_of_a_contrast_presuppose_and_each_key_has_its_smallest_effect():
+def test_a_contrast_has_a_smallest_effect():
     values = {"one": {"AED": {"x": 9, "accuracy": 1.0}, "AO": {"x": 5, "accuracy": 0.5}}}
     keys = ["one.AED.x", "one.AO.x"]
     assert judge_values(contrast("dependent"), values, keys, effects=[3]).verdict is YES
     assert judge_values(contrast("dependent"), values, keys, effects=[4]).verdict is NO
+
+
+def test_both_keys_of_a_contrast_presuppose():
+    values = {"one": {"AED": {"x": 9, "accuracy": 1.0}, "AO": {"x": 5, "accuracy": 0.5}}}
+    keys = ["one.AED.x", "one.AO.x"]
     for turned in (keys, keys[::-1]):
         assert judge_values(contrast("dependent"), values, turned, presupposes=[LEARNED]).verdict is CANNOT
+
+
+def test_each_key_has_its_smallest_effect():
+    values = {"one": {"AED": {"x": 9, "accuracy": 1.0}, "AO": {"x": 5, "accuracy": 0.5}}}
+    keys = ["one.AED.x", "one.AO.x"]
     rises = Region(above=0)
     for effects, verdict in (([8, 4], YES), ([8, 5], NO), ([9, 4], NO)):
         assert judge_values(rises, values, keys, effects=effects).verdict is verdict
@@ -88,20 +98,34 @@ def test_p_of_few_runs_is_that_of_students_test(numbers):
     assert p_value(Region(below=0.9), interval) == pytest.approx(test.pvalue)
 
 
-def test_a_refutation_needs_one_part_and_pays_for_the_choice():
-    def p(*keys):
-        return judge_values(Region(above=3), VALUES, keys).p
+def p_of_refutation(*keys):
+    return judge_values(Region(above=3), VALUES, keys).p
 
-    assert p("b") == pytest.approx(0.05)
-    assert p("a", "b") == p("b")  # the weakest of all
-    assert p("b", "c") == pytest.approx(2 * p("c"))
+
+def test_a_refutation_needs_one_part():
+    assert p_of_refutation("b") == pytest.approx(0.05)
+    assert p_of_refutation("a", "b") == p_of_refutation("b")  # the weakest of all
+
+
+def test_a_refutation_pays_for_the_choice_of_its_part():
+    assert p_of_refutation("b", "c") == pytest.approx(2 * p_of_refutation("c"))
+
+
+def test_a_refutation_by_a_missing_number_has_no_p():
     assert judge_values(Region(above=3), VALUES | {"none": None}, ["a", "none"]).p is None
+
+
+def test_p_of_a_refutation_is_at_most_one():
     assert verdicts.p_of_parts(NO, {str(n): (NO, 0.04) for n in range(30)}) == 1  # of however many parts
 
 
-def test_p_of_a_statement_left_open_by_a_failing_part_is_that_of_the_part_and_not_of_those_that_hold():
+def test_a_statement_of_which_a_part_fails_is_open():
     parts = {"fails": (NO, 0.03), "holds": (YES, 0.001)}
     assert verdicts.verdict_of_parts(parts) is OPEN
+
+
+def test_p_of_a_statement_left_open_is_that_of_its_failing_part():
+    parts = {"fails": (NO, 0.03), "holds": (YES, 0.001)}
     assert verdicts.p_of_parts(OPEN, parts) == pytest.approx(2 * 0.03)
 
 
@@ -119,7 +143,7 @@ def test_what_can_be_so_needs_one_part(parts, verdict):
     assert verdicts.verdict_if_one_is_enough(parts) is verdict
 
 
-def test_p_of_what_can_be_so_is_that_of_the_part_that_shows_it_and_pays_for_the_choice():
+def test_p_of_what_one_part_can_show_pays_for_its_choice():
     parts = {"shows": (YES, 0.01), "does not": (NO, 0.001)}
     assert verdicts.p_of_parts(YES, parts, one_is_enough=True) == pytest.approx(2 * 0.01)
 
@@ -181,15 +205,20 @@ RESULT = GIVEN["values"]
 
 
 @pytest.mark.parametrize(("key", "found", "told"), GIVEN["told"])
-def test_a_number_is_found_by_its_dotted_key_and_told(key, found, told):
+def test_a_number_has_a_dotted_key(key, found, told):
     assert str(look_up(RESULT, key)) == told
     assert found is None or look_up(RESULT, key) == Estimate(*found)
 
 
 @pytest.mark.parametrize(("key", "verdict", "reason", "miswired"), GIVEN["no_number"])
-def test_a_key_that_leads_to_no_number_says_why_and_decides_nothing(key, verdict, reason, miswired):
+def test_a_key_that_leads_to_no_number_decides_nothing(key, verdict, reason, miswired):
     judgement = judge_values(Region(above=0.1), RESULT, ["spearman", key])
     assert (judgement.verdict, judgement.miswired) == (verdict, miswired)
+
+
+@pytest.mark.parametrize(("key", "verdict", "reason", "miswired"), GIVEN["no_number"])
+def test_a_key_that_leads_to_no_number_says_why(key, verdict, reason, miswired):
+    judgement = judge_values(Region(above=0.1), RESULT, ["spearman", key])
     assert reason in judgement.reason
 
 

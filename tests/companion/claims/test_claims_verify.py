@@ -54,20 +54,36 @@ def save(root, x, *profile, **options):
     return builders.save(root, values, *profile, **options)
 
 
-def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, told):
+def test_looking_writes_no_expected_verdict(root, told):
     save(root, 9)
     told(1, "no expected verdict; accept it with `attnlib verify --accept`")
-    path = root / "claims" / "expected.json"
-    assert not path.exists()  # looking writes nothing
+    assert not (root / "claims" / "expected.json").exists()
+
+
+def test_accepting_makes_the_verdict_expected(root, told):
+    save(root, 9)
     told(0, accept=True)
     told(0)
-    assert json.loads(written := path.read_text(encoding="utf-8")) == {"above-five": {"quick": "reproduced"}}
+    expected = json.loads((root / "claims" / "expected.json").read_text(encoding="utf-8"))
+    assert expected == {"above-five": {"quick": "reproduced"}}
+
+
+def test_a_verdict_that_changes_fails_until_it_is_accepted(root, told):
+    save(root, 9)
+    told(0, accept=True)
+    path = root / "claims" / "expected.json"
+    before = path.read_text(encoding="utf-8")
     save(root, 5.5)
     told(1, "above-five at quick: reproduced → undecided")
-    assert path.read_text(encoding="utf-8") == written
+    assert path.read_text(encoding="utf-8") == before
     told(0, accept=True)
     assert read_expected(root) == {("above-five", "quick"): Verdict.UNDECIDED}
-    write(root, [CLAIMS[0] | {"profiles": ["paper"]}, *CLAIMS[1:]])  # no longer judged at quick
+
+
+def test_accepting_forgets_a_profile_that_is_no_longer_judged(root, told):
+    save(root, 5.5)
+    told(0, accept=True)
+    write(root, [CLAIMS[0] | {"profiles": ["paper"]}, *CLAIMS[1:]])
     told(0, accept=True)
     assert read_expected(root) == {}
 
@@ -86,12 +102,16 @@ def test_not_run_never_counts_as_a_change(root, told):
         told(0)  # and back from it
 
 
-def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, told):
+def test_a_stale_result_is_shown_as_stale(root):
     save(root, 9, stale=True)
     row = verify(root)[0]
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
     found = {("toy", "quick"): "1 reproduced (stale)", ("toy", "paper"): "1 not run at this profile"}
     assert summaries(verify(root)) == found
+
+
+def test_a_stale_result_is_never_accepted(root, told):
+    save(root, 9, stale=True)
     told(0, "stale at quick, other runs or versions are asked for today: toy")  # accepting could not mend it
     told(0, "above-five (stale)", accept=True, everything=True)
     assert read_expected(root) == {}
@@ -111,25 +131,56 @@ def test_a_stale_result_with_another_verdict_is_to_be_run_again_first(root, told
     assert said.count("run it again first") == 1
 
 
-def test_claims_and_expectations_come_and_go(root, told):
+GONE = "claims/expected.json expects {} to be `reproduced` at {}, where there is no such claim"
+
+
+def test_a_new_claim_fails_until_it_is_accepted(root, told):
     save(root, 9)
     told(0, accept=True)
     write(root, [*CLAIMS, CLAIMS[0] | {"id": "another"}])
     assert [(row.claim.id, row.profile) for row in verify(root) if row.changed] == [("another", "quick")]
     told(1)
     told(0, accept=True)
+    told(0)
+
+
+def test_an_expectation_without_its_claim_fails_until_it_is_accepted(root, told):
+    write(root, [*CLAIMS, CLAIMS[0] | {"id": "another"}])
+    save(root, 9)
+    told(0, accept=True)
     write(root, CLAIMS)
-    gone = "claims/expected.json expects {} to be `reproduced` at {}, where there is no such claim"
-    told(1, gone.format("another", "quick"))
+    told(1, GONE.format("another", "quick"))
     told(0, accept=True)
-    save(root, 9, "paper")
+    told(0)
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [
+        pytest.param([CLAIMS[0] | {"profiles": ["quick"]}, *CLAIMS[1:]], id="profile is gone"),
+        pytest.param([CLAIMS[1] | {"id": "above-five"}, *CLAIMS[1:]], id="another claim of the same id"),
+    ],
+)
+def test_an_expectation_at_a_profile_that_is_gone_fails(root, told, replacement):
+    for profile in ("quick", "paper"):
+        save(root, 9, profile)
     told(0, accept=True)
-    for other in (CLAIMS[0] | {"profiles": ["quick"]}, CLAIMS[1] | {"id": "above-five"}):
-        write(root, [other, *CLAIMS[1:]])
-        told(1, gone.format("above-five", "paper"))
+    write(root, replacement)
+    told(1, GONE.format("above-five", "paper"))
+
+
+def test_accepting_forgets_expectations_without_a_claim(root, told):
+    for profile in ("quick", "paper"):
+        save(root, 9, profile)
+    told(0, accept=True)
+    write(root, [CLAIMS[1] | {"id": "above-five"}, *CLAIMS[1:]])
     told(0, accept=True)
     assert read_expected(root) == {}
-    write(root, CLAIMS)
+
+
+def test_accepting_without_any_result_keeps_what_is_expected(root, told):
+    for profile in ("quick", "paper"):
+        save(root, 9, profile)
     told(1, "no expected verdict")
     told(0, accept=True)
     (root / "results" / "paper" / "toy.json").unlink()
@@ -145,13 +196,19 @@ def test_a_result_that_lacks_the_key_fails_unless_stale(root, told):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"experiment": "toy"}'])
-def test_a_result_that_cannot_be_read_is_one_problem_and_the_others_are_judged(root, told, content):
+def test_a_result_that_cannot_be_read_is_one_problem(root, told, content):
+    write(root, [*CLAIMS, CLAIMS[0] | {"id": "another"}])
+    save(root, 9).write_bytes(content)
+    said = told(1, "problem: build/results/quick/toy.json is no result", accept=True)
+    assert said.count("problem") == 1
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"experiment": "toy"}'])
+def test_beside_a_result_that_cannot_be_read_others_are_judged(root, content):
     write(root, [*CLAIMS, CLAIMS[0] | {"id": "another"}])
     save(root, 9, "paper")
     save(root, 9).write_bytes(content)
     assert verify(root)[1].verdict is Verdict.REPRODUCED
-    said = told(1, "problem: build/results/quick/toy.json is no result", accept=True)
-    assert said.count("problem") == 1
 
 
 def test_a_current_result_that_no_longer_decides_what_was_expected_is_a_problem(root, told):
@@ -269,15 +326,33 @@ def test_statements_about_networks_are_counted_by_who_says_so():
     }
 
 
-def test_verdicts_without_an_interval_count_for_nothing_and_open_ones_for_the_family_alone():
-    decided, open_ones = [0.01, 0.02, 0.04, None], [0.9]
-    kinds = [(Verdict.REPRODUCED, decided), (Verdict.UNDECIDED, open_ones)]
-    judged = [Judgement(verdict, {}, p=p) for verdict, ps in kinds for p in ps]
-    named = [(about(f"x{n}"), own) for n, own in enumerate(judged)]
-    rows = [ClaimVerdict(claim, at, own) for claim, own in named for at in ("quick", "paper")]
-    found = chance(rows)
-    assert (found.verdicts, found.limit, found.surviving) == (3, 0.02, 2)
-    assert found.wrong == pytest.approx(0.15)
-    assert (found.survives(0.02), found.survives(0.04), found.survives(None)) == (True, False, False)
-    nothing = chance(row for row in rows if row.judgement.p is None)
+def rows_with_p():
+    """Verdicts of four claims that are decided, one without an interval, and of one left open."""
+    judged = [Judgement(Verdict.REPRODUCED, {}, p=p) for p in (0.01, 0.02, 0.04, None)]
+    judged.append(Judgement(Verdict.UNDECIDED, {}, p=0.9))
+    claims = [(about(f"x{n}"), judgement) for n, judgement in enumerate(judged)]
+    return [
+        ClaimVerdict(claim, profile, judgement)
+        for claim, judgement in claims
+        for profile in ("quick", "paper")
+    ]
+
+
+def test_open_verdicts_count_for_the_family_alone():
+    by_chance = chance(rows_with_p())
+    assert (by_chance.verdicts, by_chance.limit, by_chance.surviving) == (3, 0.02, 2)
+    assert by_chance.wrong == pytest.approx(0.15)
+
+
+def test_a_verdict_survives_within_the_limit():
+    by_chance = chance(rows_with_p())
+    assert (by_chance.survives(0.02), by_chance.survives(0.04)) == (True, False)
+
+
+def test_a_verdict_without_an_interval_survives_nothing():
+    assert chance(rows_with_p()).survives(None) is False
+
+
+def test_verdicts_without_an_interval_count_for_nothing():
+    nothing = chance(row for row in rows_with_p() if row.judgement.p is None)
     assert (nothing.verdicts, nothing.surviving) == (0, 0)

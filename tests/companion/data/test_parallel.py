@@ -42,15 +42,28 @@ def files(tmp_path):
     return {"source": tmp_path / "a.en", "target": str(tmp_path / "a.fr.gz")}
 
 
-def test_vocabularies_come_from_the_training_lines_and_empty_pairs_are_dropped(files):
-    # With this seed the line with "zebra" is held out; "a", "dog" and "." occur twice in the others.
-    task = load("parallel", **files, n_held_out=1, min_count=1, seed=5)
-    assert (len(task.train), len(task.held_out)) == (3, 1)
-    assert task.source_vocabulary.words == (*MARKS, ".", "a", "dog", "!", "cat", "runs", "the")
-    assert joined(task, "held_out") == ["a <unk> runs ."]
-    assert ("l'", "animal", "!") in {target for _, target in pairs(task, "train")}
-    assert UNK not in task.train.source_ids
-    assert set(task.checksums) == {"source/a.en", "target/a.fr.gz"}
+@pytest.fixture
+def own_lines(files):
+    """With this seed the line with "zebra" is held out; "a", "dog" and "." occur twice in the others."""
+    return load("parallel", **files, n_held_out=1, min_count=1, seed=5)
+
+
+def test_empty_pairs_are_dropped(own_lines):
+    assert (len(own_lines.train), len(own_lines.held_out)) == (3, 1)
+
+
+def test_vocabularies_come_from_the_training_lines(own_lines):
+    assert own_lines.source_vocabulary.words == (*MARKS, ".", "a", "dog", "!", "cat", "runs", "the")
+    assert joined(own_lines, "held_out") == ["a <unk> runs ."]
+    assert UNK not in own_lines.train.source_ids
+
+
+def test_lines_are_split_into_words(own_lines):
+    assert ("l'", "animal", "!") in {target for _, target in pairs(own_lines, "train")}
+
+
+def test_checksums_of_own_lines_are_named_by_their_file(own_lines):
+    assert set(own_lines.checksums) == {"source/a.en", "target/a.fr.gz"}
 
 
 def test_the_most_frequent_words_are_kept(tmp_path):
@@ -59,20 +72,40 @@ def test_the_most_frequent_words_are_kept(tmp_path):
     assert task.source_vocabulary.words == (*MARKS, "a")
 
 
-def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(tmp_path):
-    put(tmp_path, {role: "\n".join(own) + "\n" for role, own in TOLD["linked"].items()})
-    linked = {role: tmp_path / role for role in TOLD["linked"]}
-    task = load("aligned", **linked, min_count=1, max_length=3, n_held_out=1)
-    # The empty pair and the long one are dropped with their lines of links.
-    assert joined(task, "held_out") == ["the house sleeps", "the dog sleeps", "the house"]
-    # Word 1 of the target, "hund", has links to words 1 and 2 of the source.
-    assert task.gold == (frozenset({(0, 0), (1, 1), (2, 2)}), frozenset({(0, 0), (1, 1), (2, 1), (2, 2)}))
-    trained = [" ".join(target) for _, target in pairs(task, "train")]
+@pytest.fixture
+def linked_files(tmp_path):
+    put(tmp_path, {role: "\n".join(lines) + "\n" for role, lines in TOLD["linked"].items()})
+    return {role: tmp_path / role for role in TOLD["linked"]}
+
+
+@pytest.fixture
+def linked(linked_files):
+    """The empty pair and the long one are dropped with their lines of links."""
+    return load("aligned", **linked_files, min_count=1, max_length=3, n_held_out=1)
+
+
+def test_pairs_with_links_come_first_among_the_held_out(linked):
+    assert joined(linked, "held_out") == ["the house sleeps", "the dog sleeps", "the house"]
+
+
+def test_links_are_read_from_source_to_target(linked):
+    """Word 1 of the target, "hund", has links to words 1 and 2 of the source."""
+    dog = frozenset({(0, 0), (1, 1), (2, 1), (2, 2)})
+    assert linked.gold == (frozenset({(0, 0), (1, 1), (2, 2)}), dog)
+
+
+def test_pairs_with_links_are_trained_on(linked):
+    trained = [" ".join(target) for _, target in pairs(linked, "train")]
     assert trained == ["ein hund", "das haus schläft", "der hund schläft"]
-    assert set(task.checksums) == {"source/source", "target/target", "links/links"}
-    # Every line may have links.
+
+
+def test_links_have_a_checksum(linked):
+    assert set(linked.checksums) == {"source/source", "target/target", "links/links"}
+
+
+def test_every_line_may_have_links(linked_files, tmp_path):
     put(tmp_path, {"links": "0-0\n1-1\n\n1-1\n0-0\n0-1\n"})
-    task = load("aligned", **linked, min_count=1)
+    task = load("aligned", **linked_files, min_count=1)
     assert len(task.train) == len(task.held_out) == len(task.gold) == 5
 
 
@@ -143,22 +176,40 @@ def test_what_the_archive_does_not_have_is_refused(tatoeba):
     assert_refused(corpora.tatoeba_en_fr, "no readable fra.txt", CorruptFile)
 
 
-def test_links_stay_source_and_target_and_come_first_whatever_their_length(placed):
+@pytest.fixture
+def europarl(placed):
     german = "Das ist rot.\n" * 5 + "Nein nein nein nein nein.\n" + "Ja.\n" * 4
     english = "This is red.\n" * 5 + "No.\n" + "Yes.\n" * 4
     placed({"train.de": german, "train.en": english} | TOLD["europarl"])
-    task = corpora.europarl_de_en(held_out_from_train=3, min_count=1)
+    return partial(corpora.europarl_de_en, min_count=1)
+
+
+def test_links_of_europarl_stay_from_source_to_target(europarl):
+    task = europarl(held_out_from_train=3)
     assert task.gold == (frozenset({(0, 1), (1, 1), (2, 0)}), frozenset({(0, 0), (2, 0)}))
+
+
+def test_aligned_sentences_of_europarl_come_first(europarl):
+    task = europarl(held_out_from_train=3)
     assert joined(task, "held_out") == ["das alte haus", "ja , ja", "ja .", "ja .", "ja ."]
     assert [target for _, target in pairs(task, "held_out")][:2] == [("house", "the-old"), ("yes",)]
+
+
+def test_aligned_sentences_of_europarl_are_trained_on(europarl):
+    task = europarl(held_out_from_train=3)
     assert joined(task, "train")[-2:] == joined(task, "held_out")[:2]
     assert len(task.train) == 10 - 3 + 2
-    # The bound on length spares the aligned sentences.
-    task = corpora.europarl_de_en(held_out_from_train=1, min_count=1, max_length=2)
-    # "Ja." alone is short enough.
-    assert set(joined(task, "train")[:-2]) == {"ja ."}
+
+
+def test_the_bound_on_length_spares_aligned_sentences(europarl):
+    task = europarl(held_out_from_train=1, max_length=2)
+    assert set(joined(task, "train")[:-2]) == {"ja ."}  # short enough
     assert len(task.gold) == 2
     assert task.held_out.source_lengths.tolist() == [3, 3, 2]
+
+
+@pytest.mark.usefixtures("europarl")
+def test_without_a_bound_on_length_all_is_trained_on():
     assert len(corpora.europarl_de_en(held_out_from_train=0, max_length=None).train) == 12
 
 
@@ -182,34 +233,82 @@ def test_lines_by_hand(function, line, expected):
     assert getattr(corpora, function)(line) == expected
 
 
-def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp_path, monkeypatch):
+NEWS = "news_commentary/news-commentary-v14.it-pt.tsv"
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "none"))
+
+
+@pytest.fixture
+def news(no_data, tmp_path):
+    """The content of a file of news in which lines are numerical, empty and odd."""
     more = (f"frase {i} bella\tfrase {i} bela" for i in range(18))
-    name = "news_commentary/news-commentary-v14.it-pt.tsv"
     content = "\n".join([*TOLD["table"], *more, ""]).encode()
-    known = translation_checksums("multi30k_en_de")  # of files that are not there
+    put(tmp_path, {f"{NEWS}.gz": gzip.compress(content)})
+    return content
+
+
+@pytest.mark.usefixtures("no_data")
+def test_checksums_of_files_that_are_not_there_are_known():
+    known = translation_checksums("multi30k_en_de")
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4
-    said = "news-commentary-v14.it-pt.tsv is not available here"
-    assert_refused(partial(read_translation, "news_it_pt"), said, DataUnavailable)
-    for function in (corpora.available, read_translation, translation_checksums):
-        assert_refused(partial(function, "multi30k_en_d"), "did you mean 'multi30k_en_de'")
+
+
+@pytest.mark.usefixtures("no_data")
+def test_news_that_are_not_there_are_refused():
+    message = "news-commentary-v14.it-pt.tsv is not available here"
+    assert_refused(partial(read_translation, "news_it_pt"), message, DataUnavailable)
+
+
+@pytest.mark.parametrize("function", [corpora.available, read_translation, translation_checksums])
+def test_a_misspelt_set_is_refused_with_the_nearest(function):
+    assert_refused(partial(function, "multi30k_en_d"), "did you mean 'multi30k_en_de'")
+
+
+@pytest.mark.usefixtures("no_data")
+def test_without_files_two_sets_are_available():
     assert [name for name in corpora.NAMES if corpora.available(name)] == ["known_lexicon", "parallel_files"]
-    put(tmp_path, {f"{name}.gz": gzip.compress(content)})
+
+
+@pytest.mark.usefixtures("news")
+def test_news_are_available_with_their_file():
     assert corpora.available("news_it_pt")
+
+
+@pytest.mark.usefixtures("news")
+def test_lines_of_news_that_are_no_pair_are_dropped():
     text = read_translation("news_it_pt")
     assert (len(text.train), len(text.validation)) == (18, 2)
-    assert counts(text) == {
+
+
+@pytest.mark.usefixtures("news")
+def test_lines_of_news_that_were_dropped_are_counted():
+    assert counts(read_translation("news_it_pt")) == {
         ("pool", "pairs", "an empty side"): 2,
         ("pool", "pairs", "purely numerical"): 2,
         ("pool", "lines", "not two columns"): 2,
     }
+
+
+@pytest.mark.usefixtures("news")
+def test_lines_of_news_with_a_number_are_kept():
+    text = read_translation("news_it_pt")
     assert ("G20 a Roma", "G20 em Roma") in (*text.train, *text.validation)
-    assert text == read_translation("news_it_pt"), "the split is drawn once and for all"
-    # Nobody knows its checksum beforehand; that of the file here is of the content, not of its compression.
-    assert translation_checksums("news_it_pt") == {name: None}
-    assert checksum(name) == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.usefixtures("news")
+def test_the_split_of_news_is_always_the_same():
+    assert read_translation("news_it_pt") == read_translation("news_it_pt")
+
+
+def test_the_checksum_of_news_is_of_the_content(news):
+    """Nobody knows it beforehand; compression does not change it."""
+    assert translation_checksums("news_it_pt") == {NEWS: None}
+    assert checksum(NEWS) == hashlib.sha256(news).hexdigest()
 
 
 NUMBERS = st.integers(2, 300)
@@ -253,15 +352,37 @@ def test_a_readers_files_as_text(tmp_path):
         assert_refused(partial(corpora.read_parallel_files, *files or ("", "")), message)
 
 
-def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone():
+def known_translations():
+    """Words of a source in the target's spelling, with the words of the target."""
     train, validation = corpora.known_lexicon()
-    assert translation_checksums("known_lexicon") == {}
-    assert (len(train), len(validation)) == (4_000, 200)
-    exchanged = []
     for source, target in (*train[:300], *validation):
-        words, translated = source.replace("s", "t").split(), target.split()
-        assert 3 <= len(words) <= 9
+        yield source.replace("s", "t").split(), target.split()
+
+
+def test_the_known_lexicon_needs_no_file():
+    assert translation_checksums("known_lexicon") == {}
+
+
+def test_the_known_lexicon_has_4_000_pairs_to_train_on():
+    assert tuple(map(len, corpora.known_lexicon())) == (4_000, 200)
+
+
+def test_sentences_of_the_known_lexicon_have_three_to_nine_words():
+    assert all(3 <= len(words) <= 9 for words, _ in known_translations())
+
+
+def test_the_known_lexicon_translates_every_word():
+    for words, translated in known_translations():
         assert sorted(words) == sorted(translated)
+
+
+def test_the_known_lexicon_exchanges_neighbours_alone():
+    for words, translated in known_translations():
         assert all(word in words[max(0, place - 1) : place + 2] for place, word in enumerate(translated))
+
+
+def test_the_known_lexicon_exchanges_a_third_of_its_words():
+    exchanged = []
+    for words, translated in known_translations():
         exchanged += [a != b for a, b in zip(words, translated, strict=True)]
     assert 0.25 < sum(exchanged) / len(exchanged) < 0.4

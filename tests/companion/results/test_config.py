@@ -61,22 +61,32 @@ def test_what_cannot_be_used_is_told_in_a_line(values, message):
     assert_refused(lambda: override(Words(), values), message)
 
 
-def test_two_files_of_the_reader_are_the_task_and_with_links_one_that_has_gold_alignments():
+def test_two_files_of_the_reader_are_the_task():
     config = override(QUICK, FILES)
     assert (config.task, config.source) == (("parallel",), Path("a.en"))
     assert dict(model_specs(config)[0].task_options)["source"] == str(Path("a.en").resolve())
+
+
+def test_files_of_the_reader_with_links_have_gold_alignments():
     config = override(ALIGNING, FILES | {"links": "c.talp"})
     assert config.task == config.tokens_of == ("aligned",)
     options = dict(word_alignment.measurements(config)[0].spec.task_options)
     assert {name: Path(path).name for name, path in options.items()} == FILES | {"links": "c.talp"}
+
+
+def test_files_of_the_reader_give_a_task_for_tokens_alone():
     config = override(ALIGNING, FILES | {"seeds": 1})  # a task for tokens alone, also once more
     assert (config.task, config.tokens_of) == ((), ("parallel",))
     assert override(config, {"steps": 3}).task == override(QUICK, {"task": ""}).task == ()
 
 
-def test_each_model_once_and_no_cell_for_attention_only():
+def test_each_model_is_planned_once():
     specs = model_specs(override(QUICK, {"task": "scan", "cell": "gru,lstm", "seeds": 2}))
     assert len(specs) == len(set(specs)) == 6
+
+
+def test_attention_only_is_planned_without_a_cell():
+    specs = model_specs(override(QUICK, {"task": "scan", "cell": "gru,lstm", "seeds": 2}))
     assert sum(spec.architecture == "AO" for spec in specs) == 2
 
 
@@ -105,7 +115,7 @@ class More(Base):
     task: tuple[str, ...] = setting(("scan", "reversal"), "see attnlib.training.names")
 
 
-def test_settings_have_their_descriptions_and_those_that_they_inherit():
+def test_settings_inherit_descriptions():
     assert descriptions(More) == SETTINGS["documented"]
 
 

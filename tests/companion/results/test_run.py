@@ -68,7 +68,7 @@ def bare(script, *words, code=0):
 
 
 @pytest.mark.slow
-def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
+def test_four_packages_give_the_same_result(tmp_path, models):
     here = run(TINY_SHARE, out=tmp_path / "here", models=models)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
@@ -144,10 +144,10 @@ def test_measurements_agree_with_plain_means(models):
 
 
 @pytest.mark.slow
-def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
+def test_networks_of_screened_heads_count_in_the_cost(tmp_path, monkeypatch):
     """They follow from outcomes, so no list that is made before can have them."""
     monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
-    archive, none = tmp_path / "archive", tmp_path / "none"
+    archive = tmp_path / "archive"
     request = tiny_request("multi_head", moved=2)
     whole = run(request, out=tmp_path, models=tmp_path / "models", archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
@@ -156,6 +156,16 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     assert len(files) == 8
     seconds = sum(content["history"]["seconds"] for content in files.values())
     assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
+
+
+@pytest.mark.slow
+def test_networks_of_screened_heads_are_named_if_missing(tmp_path, monkeypatch):
+    """They follow from outcomes, so no list that is made before can have them."""
+    monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    request = tiny_request("multi_head", moved=2)
+    whole = run(request, out=tmp_path, models=tmp_path / "models", archive=archive)
+    files = {path: json.loads(path.read_text().splitlines()[0]) for path in archive.glob("loose/*.jsonl")}
     given = {path: content["settings"].get("heads") for path, content in files.items()}
     (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
     together.unlink()
@@ -173,15 +183,28 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
 RESULT = Result(**beside(__file__, "result"))
 
 
-def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
+def test_what_varies_between_runs_is_not_in_a_saved_result(tmp_path):
     path = RESULT.save(tmp_path / "a")
     again = replace(RESULT, provenance={"seconds": 99}).save(tmp_path / "b")
     assert path.read_bytes() == again.read_bytes(), "what varies between runs must not be in the result"
+
+
+def test_the_digest_of_a_result_is_of_its_numbers(tmp_path):
+    path = RESULT.save(tmp_path / "a")
     loaded = Result.load(path)
     assert loaded.digest == replace(loaded, provenance={}).digest
     assert len({one.digest for one in (loaded, replace(loaded, values={}), replace(loaded, config={}))}) == 3
+
+
+def test_a_saved_result_is_loaded(tmp_path):
+    path = RESULT.save(tmp_path / "a")
+    loaded = Result.load(path)
     assert loaded.values["scan"]["AO"]["share"] == {"value": 0.3333333, "low": 0.1, "high": None, "n": 3}
     assert loaded.provenance == {"seconds": 1.5}
+
+
+def test_a_saved_result_has_its_tables_as_csv(tmp_path):
+    RESULT.save(tmp_path / "a")
     table = (tmp_path / "a" / "alignment_breakdown.points.csv").read_text()
     assert table == 'task,share,other\nscan,0.1234568,\n"a, b",,\n'
 

@@ -47,24 +47,44 @@ def silent(folder):
     return Store(folder / "models", archive=folder / "archive", trains=False)
 
 
-def test_an_archived_answer_needs_no_model_and_another_is_measured_where_the_store_trains(tmp_path):
+@pytest.fixture
+def archived(tmp_path):
+    """One answer is in the archive, and its model is gone."""
     Store(tmp_path / "models", archive=tmp_path / "archive").cached(SPECS[0], measure_widths, factor=2)
     shutil.rmtree(tmp_path / "models")
     CALLS.clear()
-    store, planned = silent(tmp_path), measurements_of(SPECS, measure_widths, factor=2)
+    return tmp_path
+
+
+def test_an_archived_answer_needs_no_model(archived):
+    store = silent(archived)
     assert store.cached(SPECS[0], measure_widths, factor=2) == {"width": 16, "third": 0.3333333}
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
-    assert not (tmp_path / "models").exists()
-    said = "one_to_one AO width 8 seed 0 is not trained yet"
-    assert_refused(partial(store.cached, SPECS[0], measure_widths, factor=3), said, NotMeasured)
-    ((name, found),) = answers(planned, store)
-    assert [*store.lacking] == [SPECS[0], SPECS[1]]  # one with another factor
-    assert (name["seed"], found["width"]) == (0, 16)
-    fresh = answers(planned, Store(tmp_path / "models", archive=tmp_path / "archive"))
+    assert not (archived / "models").exists()
+
+
+def test_an_answer_that_is_not_archived_is_refused_where_the_store_does_not_train(archived):
+    message = "one_to_one AO width 8 seed 0 is not trained yet"
+    question = partial(silent(archived).cached, SPECS[0], measure_widths, factor=3)
+    assert_refused(question, message, NotMeasured)
+
+
+def test_a_store_that_does_not_train_says_what_it_lacks(archived):
+    store = silent(archived)
+    with pytest.raises(NotMeasured):
+        store.cached(SPECS[0], measure_widths, factor=3)
+    ((name, answer),) = answers(measurements_of(SPECS, measure_widths, factor=2), store)
+    assert [*store.lacking] == [SPECS[0], SPECS[1]]  # the first with another factor
+    assert (name["seed"], answer["width"]) == (0, 16)
+
+
+def test_an_answer_that_is_not_archived_is_measured_where_the_store_trains(archived):
+    planned = measurements_of(SPECS, measure_widths, factor=2)
+    fresh = answers(planned, Store(archived / "models", archive=archived / "archive"))
     assert CALLS == [1]
-    shutil.rmtree(tmp_path / "models")
-    assert answers(planned, silent(tmp_path)) == fresh
+    shutil.rmtree(archived / "models")
+    assert answers(planned, silent(archived)) == fresh
     assert len(fresh) == 2
 
 
@@ -85,10 +105,15 @@ def kept(tmp_path):
     return archive, *asked
 
 
-def test_a_measurement_of_another_version_is_not_found_and_gives_way(kept, monkeypatch):
-    archive, two, three = kept
+def test_a_measurement_of_another_version_is_not_found(kept, monkeypatch):
+    archive, two, _ = kept
     monkeypatch.setattr(measure_widths, "version", 2)
     assert archive.get(two) is None
+
+
+def test_a_measurement_of_another_version_gives_way(kept, monkeypatch):
+    archive, two, three = kept
+    monkeypatch.setattr(measure_widths, "version", 2)
     archive.put(two, {}, {"width": 3})
     assert archive.get(two) == {"width": 3}
     assert archive.get(three) is None
@@ -233,7 +258,7 @@ def no_measure(trained):
     return {}
 
 
-def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):
+def test_packing_moves_answers_into_one_file_a_kind_of_run(tmp_path, capsys):
     archive = Archive(tmp_path, tmp_path / "loose")
     specs = SPECS[::-1]  # packed in another order than sorted
     questions = [
@@ -268,13 +293,19 @@ def measure_apart(first, second, unit):
     return {"apart": (second.spec.seed - first.spec.seed) * unit}
 
 
-def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
+def test_an_answer_about_two_models_is_kept_with_the_first(tmp_path):
     one = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
     assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     assert specs_of([one]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
     assert one.answer(silent(tmp_path)) == {"apart": 10}
     assert CALLS == [(0, 1)]
+
+
+def test_an_answer_about_two_models_is_named_by_the_second(tmp_path):
+    one = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
+    assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
+    shutil.rmtree(tmp_path / "models")
     with pytest.raises(NotMeasured):  # the same question beside another model is another question
         replace(one, other_specs=(SPECS[0],)).answer(silent(tmp_path))
 
@@ -391,36 +422,67 @@ def test_a_spec_drops_defaults():
     assert SPEC.setting.endswith("width=8 seed 1")
 
 
-@pytest.mark.parametrize(("spec", "name"), [(SPEC, "recording"), (MODEL, "model")])
-def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
+PRODUCTS = pytest.mark.parametrize(("spec", "name"), [(SPEC, "recording"), (MODEL, "model")])
+
+
+def tensors_of(product):
+    return product.model.state_dict() if hasattr(product, "model") else product.tensors
+
+
+@PRODUCTS
+def test_a_product_is_made_once(tmp_path, spec, name):
     steps = []
     store = Store(tmp_path, report=lambda spec, step, total, loss: steps.append(step))
     first, again = store.open(spec), store.open(spec)
-    assert steps == list(range(1, spec.resolved.steps + 1 if spec is SPEC else spec.steps + 1))
-    folder = tmp_path / run_id(spec)
-    files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
-    assert sorted(path.name for path in folder.iterdir()) == files
-    assert json.loads((folder / "run.json").read_text()) == run_record(spec)
-    assert {"seconds", "threads", "device", "instruction_set", "kernels"} <= first.history.keys()
+    total = spec.resolved.steps if spec is SPEC else spec.steps
+    assert steps == list(range(1, total + 1))
     assert first.history == again.history
-    tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
-    torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
-    whole = {file: (folder / file).read_bytes() for file in ("history.json", f"{name}.safetensors")}
-    for file, content in whole.items():
-        halves = content[: len(content) // 2], content[len(content) // 2 :]
-        for damaged in (b"", b"[]", halves[0], halves[0] + bytes([halves[1][0] ^ 4]) + halves[1][1:]):
+    torch.testing.assert_close(tensors_of(first), tensors_of(again), rtol=0, atol=0, equal_nan=True)
+
+
+@PRODUCTS
+def test_a_product_leaves_no_checkpoints(tmp_path, spec, name):
+    Store(tmp_path).open(spec)
+    files = [".lock", "history.json", f"{name}.safetensors", "run.json"]
+    assert sorted(path.name for path in (tmp_path / run_id(spec)).iterdir()) == files
+
+
+@PRODUCTS
+def test_a_product_is_written_down_in_full(tmp_path, spec, name):
+    product = Store(tmp_path).open(spec)
+    assert json.loads((tmp_path / run_id(spec) / "run.json").read_text()) == run_record(spec)
+    assert {"seconds", "threads", "device", "instruction_set", "kernels"} <= product.history.keys()
+
+
+@PRODUCTS
+def test_a_damaged_product_is_refused(tmp_path, spec, name):
+    store, folder = Store(tmp_path), tmp_path / run_id(spec)
+    store.open(spec)
+    for file in ("history.json", f"{name}.safetensors"):
+        content = (folder / file).read_bytes()
+        first, second = content[: len(content) // 2], content[len(content) // 2 :]
+        for damaged in (b"", b"[]", first, first + bytes([second[0] ^ 4]) + second[1:]):
             (folder / file).write_bytes(damaged)
-            said = f"network is damaged … : delete {folder}, and it is made"
-            assert_refused(partial(store.open, spec), said, CorruptFile)
+            message = f"network is damaged … : delete {folder}, and it is made"
+            assert_refused(partial(store.open, spec), message, CorruptFile)
         (folder / file).write_bytes(content)
-    altered = {key: value + torch.nan for key, value in tensors[0].items()}
-    altered = altered if spec is MODEL else {key: value[:1] for key, value in altered.items()}
-    save_file(altered, folder / f"{name}.safetensors")
+
+
+@PRODUCTS
+def test_a_product_with_other_tensors_is_refused(tmp_path, spec, name):
+    store = Store(tmp_path)
+    altered = {key: value + torch.nan for key, value in tensors_of(store.open(spec)).items()}
+    if spec is SPEC:
+        altered = {key: value[:1] for key, value in altered.items()}
+    save_file(altered, tmp_path / run_id(spec) / f"{name}.safetensors")
     with pytest.raises(CorruptFile, match=r"weights are not finite|tensors have other shapes"):
         store.open(spec)
-    if spec is SPEC:
-        with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
-            first["los"]
+
+
+def test_a_record_that_a_run_lacks_is_refused(tmp_path):
+    recording = Store(tmp_path).open(SPEC)
+    with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
+        recording["los"]
 
 
 @pytest.mark.parametrize("spec", [MODEL, SPEC], ids=["model", "procedure"])

@@ -58,24 +58,29 @@ def test_an_update_draws_what_torch_draws_from_its_seed():
             assert values.tolist() == torch.rand(4).tolist()
 
 
-def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_state_is_untouched():
+def test_what_an_update_draws_comes_from_seed_with_step():
     drawn = []
 
     def loss(model, batch):
         drawn.append(torch.rand(4))
         return squared(model, batch)
 
-    before = torch.random.get_rng_state()
     for seed in (3, 4):
         run(None, Schedule(steps=3, seed=seed), loss=loss)
-    assert torch.equal(torch.random.get_rng_state(), before)
     run(None, Schedule(steps=3, seed=3, checkpoints=(0, 1, 2)), loss=loss, visit=lambda *_: torch.rand(7))
     assert torch.equal(torch.stack(drawn[:3]), torch.stack(drawn[6:]))
     assert len({tuple(values.tolist()) for values in drawn[:6]}) == 6
 
 
+def test_training_leaves_the_callers_random_state_untouched():
+    before = torch.random.get_rng_state()
+    for seed in (3, 4):
+        run(None, Schedule(steps=3, seed=seed))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 @pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
-def test_an_interrupted_training_ends_in_the_same_bits_and_looks_once_at_each_checkpoint(tmp_path, stop):
+def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
     def interrupt(step, steps, loss):
         if step == stop + 1:
             raise SystemExit
@@ -86,10 +91,28 @@ def test_an_interrupted_training_ends_in_the_same_bits_and_looks_once_at_each_ch
 
     snapshots = []
     whole = run(None, visit=snapshot)
-    expected, snapshots = snapshots, []
+    snapshots.clear()
     with pytest.raises(SystemExit):
         run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
     assert run(tmp_path, visit=snapshot) == whole
+
+
+@pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
+def test_an_interrupted_training_looks_once_at_each_checkpoint(tmp_path, stop):
+    def interrupt(step, steps, loss):
+        if step == stop + 1:
+            raise SystemExit
+
+    def snapshot(step, model):
+        assert not model.training
+        snapshots.append((step, weights(model)))
+
+    snapshots = []
+    run(None, visit=snapshot)
+    expected, snapshots = snapshots, []
+    with pytest.raises(SystemExit):
+        run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
+    run(tmp_path, visit=snapshot)
     assert snapshots == expected
     assert [step for step, _ in snapshots] == [0, 4, 9, 12]
 

@@ -59,20 +59,41 @@ def page(root: Path, name: str) -> str:
     return (root / "src" / name).read_text()
 
 
-def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that_shows_it(root):
+def test_what_an_output_says_about_its_image_reaches_the_page(root):
     run(root)
-    _, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
+    _, drawn, _ = json.loads(page(root, "attend/rise.ipynb"))["cells"]
     about = {"image": {"alt": "A line that rises."}, "figure": {"caption": "It rises.", "name": "rise"}}
     assert drawn["metadata"]["mystnb"] == about
+
+
+def test_files_of_a_figure_are_linked_below_it(root):
+    run(root)
+    _, _, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
     links = "".join(downloads["source"])
     for name in ("rise.svg", "rise.png", "rise.csv", "rise.md"):
         assert f'href="../_static/figures/attend/rise/{name}"' in links
         assert (root / "src" / "_files" / "figures" / "attend" / "rise" / name).is_file()
+
+
+def test_data_of_a_figure_are_linked_first(root):
+    run(root)
+    _, _, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
+    links = "".join(downloads["source"])
     assert re.findall("<b>(.*?):</b> <a href=.*?>(.*?)<", links)[:2] == [
         ("Data", "rise.csv"),
         ("Figure", "rise.svg"),
     ]
+
+
+def test_files_of_no_figure_are_not_linked(root):
+    run(root)
+    _, _, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
+    links = "".join(downloads["source"])
     assert "other.txt" not in links
+
+
+def test_prose_that_shows_a_figure_has_its_alternative_text(root):
+    run(root)
     assert "/_files/figures/attend/rise/rise.svg\n:alt: A line that rises." in page(root, "index.md")
 
 
@@ -84,28 +105,46 @@ def test_a_chapter_that_was_run_has_a_picture_for_other_sites(root):
     assert "_files/previews/attend/rise.png" in run(root)[1]
 
 
-def test_staging_twice_writes_nothing_and_a_change_only_itself(root):
+def test_staging_twice_writes_nothing(root):
     assert run(root)[0]
     assert run(root) == ([], [])
+
+
+def test_staging_writes_only_what_changed(root):
+    run(root)
     (root / "book" / "index.md").write_text("# Front\n")
     assert run(root) == (["index.md"], [])
+
+
+def test_staging_removes_what_is_gone(root):
+    run(root)
     (root / "executed" / "attend" / "rise.files" / "rise.csv").unlink()
     assert run(root)[1] == ["_files/figures/attend/rise/rise.csv"]
 
 
-def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_source_and_line(root):
+@pytest.fixture
+def chapter_with_a_mark(root):
     chapter = root / "notebooks" / "attend" / "rise.md"
     drawing = "\n```{code-cell} python3\ndraw()\n```\n"
     chapter.write_text(chapter.read_text() + "\nBy {num}`source_reversal:gain`.\n" + drawing)
     text = nbformat.v4.new_markdown_cell("# How it rises\n\nBy 1.00.")
     write_notebook(root / "executed" / "attend" / "rise.ipynb", text, code(image(**SAID)))
+    return chapter
+
+
+@pytest.mark.usefixtures("chapter_with_a_mark")
+def test_marks_are_filled_with_todays_results(root):
     for gain in (1, 2):
         save(root, {"gain": gain}, "paper", "source_reversal")
         assert "attend/rise.ipynb" in run(root)[0]
-        told = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
-        assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in told
+        prose = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
+        assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in prose
         assert run(root) == ([], [])
-    chapter.write_text(chapter.read_text().replace(":gain", ":gian"))
+
+
+def test_marks_that_are_wrong_are_named_with_their_line(root, chapter_with_a_mark):
+    save(root, {"gain": 1}, "paper", "source_reversal")
+    chapter_with_a_mark.write_text(chapter_with_a_mark.read_text().replace(":gain", ":gian"))
     with (root / "book" / "index.md").open("a") as front:
         front.write("\n{num}`gain`\n")
     with pytest.raises(BadInput, match=r"rise.md:8: .*no key 'gian'") as refused:
@@ -152,7 +191,7 @@ def test_images_without_a_text_are_refused(root):
             run(root)
 
 
-def test_notebooks_stand_in_their_part_by_their_order_and_sections_follow_their_chapter(root):
+def test_pages_are_in_the_order_of_their_parts(root):
     for name, order in (("fall", 10), ("stay", 30)):
         text = f"---\npart: II\norder: {order}\n---\n# {name}\n"
         (root / "notebooks" / "attend" / f"{name}.md").write_text(text)
@@ -186,18 +225,25 @@ RISE = "---\npart: II\norder: 20\n---\n\n# How it rises\n\n"
         pytest.param(f"word\n\n:::{{dropdown}} More\n{'word ' * 590}\n:::\n", "1 minute", id="fold"),
     ],
 )
-def test_a_chapter_says_its_part_and_how_long_it_takes_to_read(root, prose, length):
+def test_a_chapter_says_below_its_title_how_long_it_takes_to_read(root, prose, length):
     (root / "notebooks" / "attend" / "rise.md").write_text(RISE + prose)
     line = here_lines(table_of_contents(root), root)["attend/rise"]
     assert line == f"\n\n{{.place}}\nPart One, 0 of 0 · {length} to read"
 
 
-def test_an_audit_page_and_its_chapter_lead_to_each_other(root):
+def test_an_audit_page_leads_to_its_chapter(root):
     text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
     (root / "notebooks" / "attend" / "rise.md").write_text(text)
     (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
     lines = here_lines(table_of_contents(root), root)
     assert lines["attend/rise"].endswith("An audit of [](/attend/fall) · 1 minute to read")
+
+
+def test_a_chapter_leads_to_its_audit_page(root):
+    text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
+    (root / "notebooks" / "attend" / "rise.md").write_text(text)
+    (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
+    lines = here_lines(table_of_contents(root), root)
     assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
 
 
@@ -366,11 +412,18 @@ def configured(url: str) -> SimpleNamespace:
     return config
 
 
-def test_one_setting_gives_buttons_and_the_address_of_the_pages_and_of_their_sources():
+def test_a_book_without_a_repository_has_no_buttons():
     assert configured("").html_context == {}
+
+
+def test_the_repository_gives_the_address_of_the_pages():
     config = configured("https://github.com/someone/book")
     assert config.html_baseurl == "https://someone.github.io/book/"
     assert config.html_theme_options["repository_url"] == "https://github.com/someone/book"
+
+
+def test_the_repository_gives_the_address_of_every_source():
+    config = configured("https://github.com/someone/book")
     template = jinja2.Template(config.html_context["edit_page_url_template"])
     chapter = "notebooks/attend/temporal_share.md"
     sources = {f"attend/temporal_share{end}.ipynb": chapter for end in ("", "_audit")}

@@ -122,20 +122,40 @@ def opacity(matrix, cell):
     return numbers(matrix.locator(f"[data-cell='{cell}']").get_attribute("style"))[-1]
 
 
-@pytest.mark.parametrize("name", OF)
-def test_every_instrument_fits_a_telephone_has_names_and_a_table_without_scripts_and_is_small(
-    shown, made, name
-):
+@pytest.fixture(params=OF)
+def on_a_telephone(request, shown):
+    name = request.param
     page, _ = shown(name, f"#{name.partition(' ')[0]}?{NONSENSE}", width=390)
-    assert page.evaluate(STICKING_OUT) <= 0
-    assert not page.locator(".static").is_visible()
-    assert page.evaluate(NAMELESS) == 0
-    assert page.locator("button.play").count() == 0  # less motion was asked for
-    assert len(gzip.compress(json.dumps(made[name].data, ensure_ascii=False).encode())) <= LARGEST
+    return page
+
+
+def test_every_instrument_fits_a_telephone(on_a_telephone):
+    assert on_a_telephone.evaluate(STICKING_OUT) <= 0
+
+
+def test_every_instrument_hides_its_table_where_scripts_run(on_a_telephone):
+    assert not on_a_telephone.locator(".static").is_visible()
+
+
+def test_everything_in_an_instrument_has_a_name(on_a_telephone):
+    assert on_a_telephone.evaluate(NAMELESS) == 0
+
+
+def test_no_instrument_plays_where_less_motion_is_wanted(on_a_telephone):
+    assert on_a_telephone.locator("button.play").count() == 0
+
+
+@pytest.mark.parametrize("name", OF)
+def test_every_instrument_has_a_table_without_scripts(shown, made, name):
     page, _ = shown(name, java_script_enabled=False)
     assert page.locator(".static").is_visible()
     page.locator("summary").click()
     assert page.locator("tbody tr").count() == len(made[name].table)
+
+
+@pytest.mark.parametrize("name", OF)
+def test_the_data_of_every_instrument_are_small(made, name):
+    assert len(gzip.compress(json.dumps(made[name].data, ensure_ascii=False).encode())) <= LARGEST
 
 
 def test_a_network_is_followed_through_training(shown):
@@ -164,7 +184,7 @@ def test_a_network_is_followed_through_training(shown):
     assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
 
 
-def test_heads_and_tasks_are_followed_too(shown):
+def test_heads_are_followed(shown):
     page, data = shown("toward-or-away heads")
     drawn = [one for one in data["networks"] if (one["kind"], one["way"]) == ("single", "drawn")]
     assert numbers(page.locator(".key [data-way=drawn]").inner_text())[0] == len(drawn) > 0
@@ -175,6 +195,9 @@ def test_heads_and_tasks_are_followed_too(shown):
     mean = sum(one["accuracy"][-1] for one in copies) / len(copies)
     counted = numbers(page.locator(".key [data-way=away]").inner_text())
     assert counted == rounded([len(copies), 100 * mean], step=1)
+
+
+def test_tasks_are_followed(shown):
     page, data = shown("toward-or-away tasks")
     networks = data["networks"]
     assert [one["way"] for one in networks] == ["away"] * 5 + [None] * 5
@@ -194,7 +217,7 @@ def test_the_courses_start_before_training(shown):
     assert page.locator("output").first.inner_text() == f"{data['steps']['permutation'][-1]} updates"
 
 
-def test_the_courses_play_once_by_themselves_and_leave_the_address(opened, made):
+def test_the_courses_play_once_by_themselves(opened, made):
     page = opened(made["toward-or-away"].path)  # of a reader who did not ask for less motion
     end = made["toward-or-away"].data["steps"]["permutation"][-1]
     page.wait_for_function(f"document.querySelector('output').textContent === '{end} updates'")
@@ -213,7 +236,7 @@ def average_of(data, n):
     return weights(data, data["points"]["average"][n], data["points"]["across"][n])
 
 
-def test_the_dial_moves_matrices_shares_and_points_together(shown):
+def test_the_dial_moves_all_its_panels_together(shown):
     page, data = shown("dial")
     for _ in range(4):
         page.locator("input[type=range]").press("ArrowRight")
@@ -250,7 +273,7 @@ def test_the_dial_says_what_to_notice(shown):
         assert told_of == [0, 100, *(rounded(value, step=1) for value in ends(architecture))]
 
 
-def test_a_point_of_the_dial_is_marked_and_has_its_matrix_beside_it(shown):
+def test_a_marked_point_of_the_dial_has_its_matrix_beside_it(shown):
     page, data = shown("dial", "#dial?task=reversal&architecture=AO")
     page.locator(".stage summary").click()
     names = list(zip(data["points"]["task"], data["points"]["kind"], strict=True))
@@ -320,7 +343,7 @@ def test_the_dial_has_networks_with_weight_decay_in_their_colours(shown):
     page.wait_for_function("location.hash.includes('colour=decay')")
 
 
-def test_a_word_is_swapped_and_the_difference_is_what_the_weights_say(shown):
+def test_the_difference_of_swapped_words_is_what_the_weights_say(shown):
     page, data = shown("swap-one-word", "#swap-one-word?task=scan&kind=AED&swap=join")
     pair = only(data["pairs"], task="scan", kind="AED", swap="join")
     before, after = (run["matrix"] for run in pair["runs"])
@@ -416,7 +439,7 @@ def told(numbers_of, choice, *names):
     return [value for value in found if value is not None]
 
 
-def test_a_cell_of_the_board_says_its_numbers_and_shows_its_course(shown):
+def test_a_cell_of_the_board_says_its_numbers(shown):
     page, data = shown("agreement-board", "#agreement-board?table=5")
     heads = page.locator(".cells thead th").all_inner_texts()[1:5]
     words_then_symbols = [[plain, symbol] for symbol, plain in data["columns"].values()]
@@ -479,7 +502,7 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
             assert one["own"][1][0] == rounded(look_up(results, row.claim.keys[0]).value, step=0.1)
 
 
-def test_another_table_of_the_board_has_its_own_letter_and_scale_and_no_course(shown):
+def test_another_table_of_the_board_has_its_own_scale(shown):
     page, data = shown("agreement-board")
     assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; published"
     _, cells, own = of_board(page, data, "2", "SST")
@@ -560,7 +583,7 @@ def test_the_network_in_the_page_is_torchs(shown, task, architecture):
             torch.testing.assert_close(torch.tensor(given[i]["terms"]), expected, atol=2e-4, rtol=1e-5)
 
 
-def test_a_switch_changes_attention_and_output(shown):
+def test_a_switch_changes_what_the_network_writes(shown):
     batch, trace, terms = pass_of("scan", "AED", samples=64)
     right = (trace.logits.argmax(-1) == trace.target_outputs) | ~batch.target_mask
     # It writes the target.
@@ -580,7 +603,7 @@ def test_a_switch_changes_attention_and_output(shown):
     assert opacity(page.locator(".panel").nth(1), "0,0") == rounded(1 / across, step=0.001)
 
 
-def test_results_of_another_sentence_are_dim_and_the_reason_stands_under_the_box(shown):
+def test_results_of_another_sentence_are_dim_until_it_has_run(shown):
     page, _ = shown("nine-switches", "#nine-switches?task=scan&network=AED&text=jump+twice")
     box, reason = page.get_by_label("Type a sentence"), page.locator(".complaint")
     writes = ".writes .full"
@@ -629,17 +652,24 @@ def test_the_front_page_has_a_small_one(shown):
     assert page.evaluate(STICKING_OUT) <= 0
 
 
-def test_the_small_one_has_a_picture_and_a_table_without_scripts_and_in_print(shown):
+def test_the_small_one_has_a_picture_without_scripts(shown):
     page, _ = shown("front", java_script_enabled=False)
     image = page.locator(".static svg.drawing")
     assert image.is_visible()
     assert image.bounding_box()["width"] > 100
+
+
+def test_the_small_one_has_a_table_without_scripts(shown):
+    page, _ = shown("front", java_script_enabled=False)
     page.locator("summary").click()
     rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
     table = switches.nine_switches()[1].loc["SCAN"].T.map("{:.2f}".format)
     assert [row[1:] for row in rows] == table.to_numpy().tolist()
     labels = [name.removeprefix("similarity, ") for name in table.index]
     assert [row[0].removeprefix("all: ") for row in rows] == labels
+
+
+def test_the_small_one_has_a_picture_in_print(shown):
     page, _ = shown("front")  # a network that is not there yet leaves its place to the picture, on paper
     page.wait_for_selector(".stage[data-network]")
     page.evaluate("document.querySelector('.stage').removeAttribute('data-network')")
@@ -703,7 +733,7 @@ def test_every_claim_is_on_the_scorecard_folded(opened, scorecard):
     assert page.locator("details.claim-row:visible").count() == 0
 
 
-def test_claims_are_filtered_by_what_came_out_and_kind(opened, scorecard):
+def test_claims_are_filtered_by_what_came_out(opened, scorecard):
     path, rows = scorecard
     page = opened(path)
     page.get_by_label("What came out").select_option("too few runs to tell")
@@ -773,7 +803,7 @@ def test_the_scorecard_fits_a_telephone(opened, scorecard):
     assert badge["x"] + badge["width"] < 390
 
 
-def test_scores_become_weights_and_weights_a_context(shown):
+def test_scores_become_weights_of_a_context(shown):
     page, data = shown("one-step")
     own, word = data["sentences"][data["sentence"]], data["word"]
 

@@ -88,30 +88,33 @@ def shown(row, part):
     return share if low == "–" else f"{share}\n[{low}, {high}]"
 
 
-def test_a_click_shows_a_head_and_sorts_a_table(opened, report):
+def test_a_click_shows_a_head(opened, report):
     """With the numbers of the analysis, its words as they are, and another sentence and map where asked."""
-    found, page = analysis(), opened(report)
+    analysed, page = analysis(), opened(report)
     assert not page.locator("#head").is_visible()
     grid = page.locator("[data-kind=cross] table.grid").first
     grid.locator("tbody tr").nth(0).locator("td").nth(1).click()
     assert page.locator("#head h2").inner_text() == "Cross-attention, layer 0, head 1"
     place = {"kind": "cross", "layer": 0, "head": 1}
-    (head,) = (row for row in found.heads if place.items() <= row.items())
-    terms = [row for row in found.terms if place.items() <= row.items()]
+    (head,) = (row for row in analysed.heads if place.items() <= row.items())
+    terms = [row for row in analysed.terms if place.items() <= row.items()]
     shares = [shown(head, part) for part in ("temporal", "input", "mixed", "residual")]
     shares += [shown(row, "covariance") for row in terms]
     assert sorted(page.locator("#head table:not(.map) td:not(:empty)").all_inner_texts()) == sorted(shares)
     words = page.locator("#head table.map thead th").all_inner_texts()
-    assert len(words) == len(found.samples[0].source)
+    assert len(words) == len(analysed.samples[0].source)
     cells = "#head table.map tbody td"
     for chosen, sample, which in (("0", 0, 0), ("1", 1, 0), ("1", 1, 2)):
         page.locator("#head select").nth(0).select_option(chosen)
         page.locator("#head select").nth(1).select_option(str(which))
         titles = page.locator(cells).evaluate_all("own => own.map(cell => cell.title)")
-        weights = found.samples[sample].maps["cross.0", 1][which].flatten().tolist()
+        weights = analysed.samples[sample].maps["cross.0", 1][which].flatten().tolist()
         for title, weight in zip(titles, weights, strict=True):
             assert title == "unseen or left out" if weight != weight else abs(float(title) - weight) < 0.008
 
+
+def test_a_click_sorts_a_table(opened, report):
+    page = opened(report)
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     table = page.locator("[data-kind=cross] table.sorted").nth(2)  # rebuilt attention
     for turns, down in ((1, True), (2, False)):
@@ -126,7 +129,7 @@ SEEN = """cell => { const own = cell.getBoundingClientRect(), panel = document.g
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, report, width):
+def test_a_head_is_opened_by_keys_at_its_place(opened, report, width):
     """The panel is beside the cell, which is marked and stays in sight and in focus."""
     page = opened(report, width=width)
     focus = "() => document.activeElement.textContent"
@@ -164,7 +167,12 @@ def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, rep
     first = grid.locator("tbody tr").first.locator("td").nth(2)
     assert first.evaluate("cell => cell === document.activeElement")
 
-    # By hand as well, from a row of a table.
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_head_is_opened_by_hand_from_a_table(opened, report, width):
+    page = opened(report, width=width)
+    focus = "() => document.activeElement.textContent"
+    panel, name = page.locator("#head"), page.locator("#head h2")
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     row = page.locator("[data-kind=cross] table.terms tbody th").nth(17)
     row.evaluate("cell => cell.scrollIntoView({block: 'end'})")  # where the panel will be
@@ -176,7 +184,7 @@ def test_a_head_is_opened_at_its_place_moved_from_and_closed_by_keys(opened, rep
     assert page.evaluate(focus) == "layer 1, head 1"
 
 
-def test_heads_that_attend_evenly_are_named_and_24_of_them_fit(opened, tmp_path):
+def test_24_heads_fit_of_which_those_that_attend_evenly_are_named(opened, tmp_path):
     found = analysis()
     wide = [row | {"head": row["head"] + 8} for row in found.heads if row["head"] >= 8]
     even = {("cross", 0, 0): {"uniform": 0.995}}

@@ -34,7 +34,7 @@ def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
 
 
 @pytest.mark.long
-def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first(tmp_path):
+def test_each_reading_of_a_shard_is_a_job(tmp_path):
     put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     cluster = ("--executor", "slurm", "--jobs", "8")
@@ -43,7 +43,12 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
     commands = re.findall(r"attnlib\.cli analyse .*--shards 3 --layers 0-1 --stage (.*)", said)
     assert sorted(commands[:3]) == [f"fit --shard {shard}" for shard in range(3)]
     assert len(commands) == 7
-    # What is missing is named before any job.
+
+
+@pytest.mark.long
+def test_what_is_missing_is_named_before_any_job(tmp_path):
+    put(tmp_path, {"a.txt": "", "b.txt": ""})
+    config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     (tmp_path / "a.txt").unlink()
     for given, told in (
         (config, "a.txt"),
@@ -77,7 +82,7 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
 
 
 @pytest.mark.long
-def test_any_name_is_a_name_after_a_kill_the_same_command_goes_on_and_what_changed_is_made_again(tmp_path):
+def test_a_killed_analysis_with_hostile_names_goes_on(tmp_path):
     """Nothing of a name or of the options is run by the shell, and no lock outlives the killed process."""
     hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
     save_traces(tmp_path / hostile, *range(4), name="{{{}}}")

@@ -209,7 +209,7 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
         shutil.rmtree(folder)
 
 
-def test_out_of_room_it_is_said_in_a_line_and_goes_on_to_the_same(target, whole, tmp_path):
+def test_a_run_that_ran_out_of_room_goes_on_to_the_same(target, whole, tmp_path):
     (expected, _), draw = whole, random.Random(1)
     for room in sorted({1, *(draw.randrange(1, 6000) for _ in range(1 + SIZE // 2))}):
         folder, told = tmp_path / str(room), tmp_path / "told"

@@ -47,24 +47,60 @@ def test_the_fork_is_where_another_source_word_is_translated(here, there, fork):
     assert experiment.fork_of(*meant) == fork
 
 
-@pytest.mark.parametrize("swap", experiment.REORDERING_SWAPS, ids=lambda swap: swap.name)
-@pytest.mark.parametrize("part", ["held_out", "train"])
-def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
+PARTNERS = pytest.mark.parametrize(
+    ("swap", "part"),
+    [
+        pytest.param(swap, part, id=f"{swap.name}-{part}")
+        for swap in experiment.REORDERING_SWAPS
+        for part in ("held_out", "train")
+    ],
+)
+
+
+def partners_of(swap, part):
     task = registry.load("reordering", **dict(SMALL))
-    pairs = experiment.draw_pairs(task, swap, 120, part=part)
+    return task, experiment.draw_pairs(task, swap, 120, part=part)
+
+
+@PARTNERS
+def test_partners_differ_in_one_word(swap, part):
+    _, pairs = partners_of(swap, part)
+    for i in range(len(pairs)):
+        differing = np.flatnonzero(pairs.first.source(i) != pairs.second.source(i))
+        assert differing.tolist() == [pairs.positions[i]]
+
+
+@PARTNERS
+def test_partners_are_in_no_other_part(swap, part):
+    task, pairs = partners_of(swap, part)
     other = task.train if part == "held_out" else task.held_out
     known = {tuple(other.source(i)) for i in range(len(other))}
+    assert not any(tuple(pairs.second.source(i)) in known for i in range(len(pairs)))
+
+
+@PARTNERS
+def test_the_target_of_a_partner_is_its_translation(swap, part):
+    task, pairs = partners_of(swap, part)
     for i in range(len(pairs)):
-        a, b = pairs.first.source(i), pairs.second.source(i)
-        assert np.flatnonzero(a != b).tolist() == [pairs.positions[i]]
-        assert tuple(b) not in known
-        before, after = (task.source_vocabulary.decode(ids.tolist()) for ids in (a, b))
-        assert task.target_vocabulary.decode(pairs.second.target(i).tolist()) == list(translate(after)[0])
-        swapped = [words[pairs.positions[i]] for words in (before, after)]
+        words = task.source_vocabulary.decode(pairs.second.source(i).tolist())
+        target = task.target_vocabulary.decode(pairs.second.target(i).tolist())
+        assert target == list(translate(words)[0])
+
+
+@PARTNERS
+def test_swapped_words_are_of_the_groups_that_the_swap_names(swap, part):
+    task, pairs = partners_of(swap, part)
+    for i, position in enumerate(pairs.positions):
+        sources = pairs.first.source(i), pairs.second.source(i)
+        swapped = [task.source_vocabulary.decode(source.tolist())[position] for source in sources]
         groups = [next(k for k, group in enumerate(swap.groups) if word in group) for word in swapped]
         assert (groups[0] != groups[1]) == swap.across
         assert groups[0] == pairs.groups[i]
-    # content words leave the order and order words do not
+
+
+@PARTNERS
+def test_only_order_words_change_the_order(swap, part):
+    _, pairs = partners_of(swap, part)
     assert (pairs.gold[:, 0] != pairs.gold[:, 1]).all() == (swap.kind == "order")
 
 

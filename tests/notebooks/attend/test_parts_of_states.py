@@ -66,19 +66,36 @@ def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch)
 # What residuals hold, in networks in which it is known, and levels of decay.
 
 
-def test_residuals_are_the_interaction_without_recurrence_and_words_before_with_it(store):
-    """States of AO depend on position and present word alone, so their interaction is the whole residual."""
-    found, alone = (
-        measure_residual_contents(store.model(spec), fit_samples=600, samples=600) for spec in BOTH
-    )
+@pytest.fixture(scope="module")
+def contents(store):
+    """What residuals of a network with recurrence consist of, and those of one without."""
+    return [measure_residual_contents(store.model(spec), fit_samples=600, samples=600) for spec in BOTH]
+
+
+def test_residuals_with_recurrence_are_of_preceding_words(contents):
+    recurrent, alone = contents
     for side in SIDES:
-        assert found["explained"][side]["history"] > 0.3
-        assert 0 < found["share"][side] < 1
-        assert alone["explained"][side]["interaction"] == pytest.approx(1, abs=1e-3)
+        assert recurrent["explained"][side]["history"] > 0.3
+        assert 0 < recurrent["share"][side] < 1
         assert alone["explained"][side]["history"] < 0.2
-    assert found["foreign"]["samples"] == 100  # all of one length: everyone has a partner
-    assert found["foreign"]["similarity"] < 1
-    rebuilt = {name: own["similarity"] for name, own in alone["rebuilt"].items()}
+
+
+def test_residuals_without_recurrence_are_the_interaction(contents):
+    """States of AO depend on position and present word alone, so their interaction is the whole residual."""
+    _, alone = contents
+    for side in SIDES:
+        assert alone["explained"][side]["interaction"] == pytest.approx(1, abs=1e-3)
+
+
+def test_residuals_of_another_sentence_rebuild_attention_less_well(contents):
+    recurrent, _ = contents
+    assert recurrent["foreign"]["samples"] == 100  # all of one length: everyone has a partner
+    assert recurrent["foreign"]["similarity"] < 1
+
+
+def test_the_interaction_rebuilds_attention_without_recurrence(contents):
+    _, alone = contents
+    rebuilt = {name: attention["similarity"] for name, attention in alone["rebuilt"].items()}
     assert rebuilt["interaction"] == pytest.approx(1, abs=1e-3)
     assert rebuilt["none"] - 1e-6 <= rebuilt["temperature"]
     assert rebuilt["none"] < 1
@@ -95,17 +112,37 @@ def test_words_before_are_found_at_their_lag():
     assert found.sum() == len(there)
 
 
-def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(store):
-    """What words before tell of its states is noise."""
-    found, without = (experiment.measure_robustness(store.model(spec), samples=600) for spec in BOTH)
+@pytest.fixture(scope="module")
+def robustness(store):
+    return [experiment.measure_robustness(store.model(spec), samples=600) for spec in BOTH]
+
+
+def test_shares_of_a_network_sum_to_one(robustness):
+    recurrent, _ = robustness
     for way in ("teacher_forced", "free_running"):
-        assert sum(found[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
-        assert 0 < found[way]["typicality"] <= 1
+        assert sum(recurrent[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
     for side in SIDES:
-        assert sum(found["variance"][side].values()) == pytest.approx(1, abs=1e-4)
-        assert found["memory"][side] > 0.3
+        assert sum(recurrent["variance"][side].values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_typicality_is_a_share(robustness):
+    recurrent, _ = robustness
+    for way in ("teacher_forced", "free_running"):
+        assert 0 < recurrent[way]["typicality"] <= 1
+
+
+def test_a_network_without_recurrence_remembers_nothing(robustness):
+    """What preceding words explain of its states is noise."""
+    recurrent, without = robustness
+    for side in SIDES:
+        assert recurrent["memory"][side] > 0.3
         assert without["memory"][side] < 0.1
-        assert without["variance"][side]["residual"] < found["variance"][side]["residual"]
+
+
+def test_a_network_without_recurrence_has_the_smaller_residual(robustness):
+    recurrent, without = robustness
+    for side in SIDES:
+        assert without["variance"][side]["residual"] < recurrent["variance"][side]["residual"]
 
 
 def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, monkeypatch):

@@ -35,30 +35,49 @@ def test_parts_with_the_bias_sum_to_the_logits(trained):
     torch.testing.assert_close(alone, parts[1, 1])
 
 
-def test_whole_network_is_as_accurate_as_evaluation_says_and_nothing_is_undefined(trained):
+def test_the_whole_network_is_as_accurate_as_evaluation_says(trained):
     found = experiment.measure_readout(trained, 100)
     expected = evaluate(trained.model, trained.task.held_out)["token_accuracy"]
     assert found["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
     assert found["accuracy"]["mean"]["full"] == found["accuracy"]["zero"]["full"]
+
+
+def test_every_ablation_has_its_accuracy(trained):
+    found = experiment.measure_readout(trained, 100)
     assert set(found["accuracy"]["zero"]) == set(experiment.ABLATIONS)
+
+
+def test_shares_of_the_readout_sum_to_one(trained):
+    found = experiment.measure_readout(trained, 100)
     for share in ("margin_share", "margin_covariance", "logit_share"):
         assert sum(found[share].values()) == pytest.approx(1, abs=1e-4)
 
 
-def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_nothing_elsewhere(trained):
+@pytest.fixture
+def decided(trained):
+    """A network whose words differ from row to row, after three updates too."""
     network = copy.deepcopy(trained.model)
     torch.nn.init.normal_(network.readout.weight, std=3, generator=torch.Generator().manual_seed(0))
-    decided = replace(trained, model=network)  # its words differ from row to row, after three updates too
-    found = experiment.measure_readout(decided, 100)["accuracy"]
+    return replace(trained, model=network)
+
+
+def test_mean_replacement_changes_nothing_where_the_temporal_part_stays(decided):
+    accuracy = experiment.measure_readout(decided, 100)["accuracy"]
     temporal = {n for n, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)}
     assert temporal >= {"full", "context_without_residual"}
-    assert all(found["zero"][name] == found["mean"][name] for name in temporal)
+    assert all(accuracy["zero"][name] == accuracy["mean"][name] for name in temporal)
+
+
+def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes(decided):
+    network = decided.model
+    accuracy = experiment.measure_readout(decided, 100)["accuracy"]
     mean, right, rows = experiment.mean_state(fit_components(decided, 100).encoder).float(), 0, 0
-    for trace in traces(network, trained.task.held_out):
+    for trace in traces(network, decided.task.held_out):
         features = torch.cat([trace.decoder_states, mean.expand_as(trace.decoder_states)], dim=-1)
-        right += int((network.readout(features).argmax(-1) == trace.target_outputs)[trace.target_mask].sum())
+        words = network.readout(features).argmax(-1)
+        right += int((words == trace.target_outputs)[trace.target_mask].sum())
         rows += int(trace.target_mask.sum())
-    assert found["mean"]["context_none"] == pytest.approx(right / rows, abs=1e-4)
+    assert accuracy["mean"]["context_none"] == pytest.approx(right / rows, abs=1e-4)
 
 
 def test_margins_of_a_hand_worked_row():

@@ -79,18 +79,40 @@ def test_axes_of_components_in_a_known_plane():
     assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])
 
 
+def centred(components):
+    return experiment.centred_by_piece(components.temporal, components.input, components.pair_counts)
+
+
+def scale_of(corpus):
+    states, _, mask, _ = corpus
+    return np.abs(states[mask]).max()
+
+
 @settings(max_examples=40)
 @given(corpora())
-def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
-    states, tokens, mask, _ = corpus
-    scale, tokens, positions = np.abs(states[mask]).max(), tokens[mask], np.nonzero(mask)[1]
-    exact, means = (fitted_on(corpus, kind) for kind in ("least_squares", "means"))
-    moved = experiment.centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
-    before, after = (mu[positions] + chi[tokens] for mu, chi in ((exact.temporal, exact.input), moved))
-    assert float((after - before).abs().max()) <= 1e-9 * scale
+def test_centred_by_piece_is_the_same_fit(corpus):
+    _, tokens, mask, _ = corpus
+    tokens, positions = tokens[mask], np.nonzero(mask)[1]
+    exact = fitted_on(corpus, "least_squares")
+    before, after = (
+        mu[positions] + chi[tokens] for mu, chi in ((exact.temporal, exact.input), centred(exact))
+    )
+    assert float((after - before).abs().max()) <= 1e-9 * scale_of(corpus)
+
+
+@settings(max_examples=40)
+@given(corpora())
+def test_centred_by_piece_words_of_a_piece_have_mean_zero(corpus):
+    exact = fitted_on(corpus, "least_squares")
+    _, chi = centred(exact)
     for piece in connected_pieces(exact.pair_counts):
         of_token = exact.pair_counts.double() @ piece
-        assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
-    still = experiment.centred_by_piece(means.temporal, means.input, means.pair_counts)
-    for found, expected in zip(still, (means.temporal, means.input), strict=True):
-        assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)
+        assert float((of_token @ chi).abs().max()) <= 1e-9 * scale_of(corpus) * float(of_token.sum())
+
+
+@settings(max_examples=40)
+@given(corpora())
+def test_centring_by_piece_leaves_averages_alone(corpus):
+    means = fitted_on(corpus, "means")
+    for part, expected in zip(centred(means), (means.temporal, means.input), strict=True):
+        assert torch.allclose(part, expected, rtol=0, atol=1e-9 * scale_of(corpus))

@@ -38,7 +38,7 @@ def of_two_families(scan=5):
 
 
 @pytest.mark.slow
-def test_marks_of_one_dial_are_one_family_and_widen_the_interval():
+def test_marks_of_one_dial_widen_the_interval_as_one_family():
     """Of two families, two draws in four are of one family alone."""
     found = estimate(
         experiment.over_families(of_two_families()), "temporal_share", among="learned", kind="all"
@@ -46,7 +46,7 @@ def test_marks_of_one_dial_are_one_family_and_widen_the_interval():
     assert found["low"] < -0.9 < 0.9 < found["high"]
 
 
-def test_networks_and_families_are_counted():
+def test_counts_are_of_networks_in_families():
     (all_kinds, *_) = experiment.counts(of_two_families(scan=4)).records()
     assert (all_kinds["networks"], all_kinds["families"]) == (len(DIAL) + 4, 2)
 

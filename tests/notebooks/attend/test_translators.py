@@ -38,9 +38,7 @@ def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, mo
 @pytest.mark.parametrize(
     ("longer", "bleu", "counts"), [(1.99, 10, True), (1.97, 30, False), (2.5, 9.9, False), (None, 30, False)]
 )
-def test_a_translator_counts_if_longer_training_would_not_help_and_it_writes_something_of_use(
-    monkeypatch, longer, bleu, counts
-):
+def test_only_a_useful_translator_that_has_converged_counts(monkeypatch, longer, bleu, counts):
     specs = [spec_of("multi30k_en_fr", "AO", scale="quick", seed=seed) for seed in (0, 1)]
     specs.append(spec_of("one_to_one", "AO", scale="quick"))
 

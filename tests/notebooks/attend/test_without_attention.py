@@ -55,16 +55,32 @@ def queue():
     return TrainedModel(None, task, Queue(), {"held_out": {"token_accuracy": 1.0, "exact_match": 1.0}})
 
 
-def test_memory_of_a_queue_is_even_and_whole(queue):
-    found = experiment.measure_memory(queue, fit_samples=300)
-    assert (found["last"]["fitted"], found["last"]["held_out"]) == pytest.approx((1, 1))
-    assert sum(found["last"]["share"]) == pytest.approx(1, abs=0.05)
-    assert found["last"]["share"] == pytest.approx([1 / 3] * 3, abs=0.03)
-    encoder = np.array(found["encoder"])
-    assert not np.triu(encoder, 1).any()  # nothing of what has not been read
+@pytest.fixture(scope="module")
+def memory(queue):
+    return experiment.measure_memory(queue, fit_samples=300)
+
+
+def test_memory_of_a_queue_is_fitted_exactly(memory):
+    assert (memory["last"]["fitted"], memory["last"]["held_out"]) == pytest.approx((1, 1))
+
+
+def test_memory_of_a_queue_is_uniform(memory):
+    assert sum(memory["last"]["share"]) == pytest.approx(1, abs=0.05)
+    assert memory["last"]["share"] == pytest.approx([1 / 3] * 3, abs=0.03)
+
+
+def test_the_encoder_remembers_nothing_that_it_has_not_read(memory):
+    encoder = np.array(memory["encoder"])
+    assert not np.triu(encoder, 1).any()
     assert encoder[0, 0] == pytest.approx(1)
-    assert found["accuracy"] == [1.0] * (LENGTH + 1)
-    assert not np.array(found["crossed"]["read"]).round(3).any()  # it keeps nothing of what it reads
+
+
+def test_a_queue_is_perfectly_accurate(memory):
+    assert memory["accuracy"] == [1.0] * (LENGTH + 1)
+
+
+def test_the_decoder_of_a_queue_keeps_nothing_of_what_it_reads(memory):
+    assert not np.array(memory["crossed"]["read"]).round(3).any()
 
 
 def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):

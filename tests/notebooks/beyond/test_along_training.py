@@ -88,10 +88,15 @@ def test_measures_are_those_by_hand():
     assert found.best_over_mean[0, :3].tolist() == pytest.approx(logs, abs=1e-6)
 
 
-def test_even_probes_are_at_chance_and_ties_are_shared():
+def test_the_share_of_uniform_probes_is_at_chance():
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
     found = along_training.word_knowledge(even, WORDS, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
+
+
+def test_uniform_probes_share_their_ties():
+    even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
+    found = along_training.word_knowledge(even, WORDS, MASK)
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 
 
@@ -114,31 +119,61 @@ def test_each_snapshot_is_the_network_of_that_update(store):
     assert not torch.allclose(network_at(long, 0)(batch).logits, network_at(long, -1)(batch).logits)
 
 
-def test_the_first_snapshot_is_the_untrained_network_of_learned_and_uniform_alike(store):
-    batch = collate(load_task(RunSpec.of("along_training", **COPY).resolved).held_out, [0])
-    states = []
-    for attention in ("learned", "uniform"):
-        recording = store.recording(RunSpec.of("along_training", steps=2, attention=attention, **COPY))
-        first = network_at(recording, 0)
-        fresh = new_network(recording.spec.resolved, 10, 10)
-        assert isinstance(first, along_training.UniformEncoderDecoder) == (attention == "uniform")
-        torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
-        states.append(first(batch).encoder_states)
-    torch.testing.assert_close(*states)
+def snapshot_at_0(store, attention):
+    recording = store.recording(RunSpec.of("along_training", steps=2, attention=attention, **COPY))
+    return recording, network_at(recording, 0)
 
 
-def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_parameters():
+@pytest.fixture
+def held_out_sample():
+    return collate(load_task(RunSpec.of("along_training", **COPY).resolved).held_out, [0])
+
+
+@pytest.mark.parametrize("attention", ["learned", "uniform"])
+def test_the_first_snapshot_is_the_untrained_network(store, held_out_sample, attention):
+    recording, first = snapshot_at_0(store, attention)
+    fresh = new_network(recording.spec.resolved, 10, 10)
+    assert isinstance(first, along_training.UniformEncoderDecoder) == (attention == "uniform")
+    torch.testing.assert_close(first(held_out_sample).logits, fresh(held_out_sample).logits)
+
+
+def test_the_first_snapshots_of_learned_attention_encode_as_those_of_uniform(store, held_out_sample):
+    (_, learned), (_, uniform) = (snapshot_at_0(store, attention) for attention in ("learned", "uniform"))
+    torch.testing.assert_close(
+        learned(held_out_sample).encoder_states, uniform(held_out_sample).encoder_states
+    )
+
+
+def test_a_uniform_network_has_the_mean_of_valid_states_as_context():
     learned = encoder_decoder(seed=3)
     uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
-    one, other = learned(batch_of()), uniform(batch_of())
+    other = uniform(batch_of())
     for sample, length in enumerate((4, 6, 2)):  # end marks included
         mean = other.encoder_states[sample, :length].mean(0)
         torch.testing.assert_close(other.context[sample], mean.expand(5, 6))
         assert not other.attention[sample, :, length:].any()
+
+
+def test_a_uniform_network_has_the_states_of_its_twin():
+    learned = encoder_decoder(seed=3)
+    uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
+    one, other = learned(batch_of()), uniform(batch_of())
     torch.testing.assert_close(one.encoder_states, other.encoder_states)
     torch.testing.assert_close(one.decoder_states, other.decoder_states)
+
+
+def test_a_uniform_network_has_the_readout_of_its_twin():
+    learned = encoder_decoder(seed=3)
+    uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
+    other = uniform(batch_of())
     features = torch.cat([other.decoder_states, other.context], -1)
     torch.testing.assert_close(other.logits, learned.readout(features))
+
+
+def test_a_uniform_network_attends_otherwise_than_its_twin():
+    learned = encoder_decoder(seed=3)
+    uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
+    one, other = learned(batch_of()), uniform(batch_of())
     assert not torch.allclose(other.attention, one.attention)
 
 

@@ -44,22 +44,57 @@ def value_of(table, **names):
     return row
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
-def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
+POSITIONS = pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
+
+
+def judged_heads(positions):
     texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
-    one = transformer_pass(transformer(positions=positions), batch_of(pairs=[(text, text) for text in texts]))
-    judgement = JudgedSums(Fit(method="means").update(one)).update(one)
-    rows = experiment.numbers_of_heads(judgement)
+    batch = batch_of(pairs=[(text, text) for text in texts])
+    model_pass = transformer_pass(transformer(positions=positions), batch)
+    judgement = JudgedSums(Fit(method="means").update(model_pass)).update(model_pass)
+    return judgement, experiment.numbers_of_heads(judgement)
+
+
+def head_in_second_layer(rows):
+    (row,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
+    return row
+
+
+@POSITIONS
+def test_every_head_has_its_numbers(positions):
+    _, rows = judged_heads(positions)
     assert len(rows) == len(KINDS) * SMALL.layers * SMALL.heads
+
+
+@POSITIONS
+def test_the_content_share_is_that_of_terms_without_positions(positions):
+    judgement, rows = judged_heads(positions)
     shares = judgement.heads["cross.1", 0].shares.covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
-    (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
-    assert second["content_share"] == pytest.approx(sum(shares[name] for name in content), abs=1e-8)
+    expected = sum(shares[name] for name in content)
+    assert head_in_second_layer(rows)["content_share"] == pytest.approx(expected, abs=1e-8)
+
+
+@POSITIONS
+def test_the_mixed_share_is_that_of_positions_with_words(positions):
+    judgement, rows = judged_heads(positions)
+    shares = judgement.heads["cross.1", 0].shares.covariance
     mixed = shares["temporal·input"] + shares["input·temporal"]
-    assert second["mixed_share"] == pytest.approx(mixed, abs=1e-8)
+    assert head_in_second_layer(rows)["mixed_share"] == pytest.approx(mixed, abs=1e-8)
+
+
+@POSITIONS
+def test_shares_of_a_head_sum_to_one(positions):
+    _, rows = judged_heads(positions)
+    parts = ("temporal", "input", "mixed", "residual", "position_bias")
     for row in rows:
-        parts = ("temporal", "input", "mixed", "residual", "position_bias")
         assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1, abs=1e-6)
+
+
+@POSITIONS
+def test_a_position_bias_counts_where_there_is_one(positions):
+    _, rows = judged_heads(positions)
+    for row in rows:
         biased = positions == "relative" and row["kind"] != "cross"
         assert (row["position_bias_share"] != 0) == biased
         assert (row["position_rebuilds"] != row["temporal_rebuilds"]) == biased
@@ -110,7 +145,7 @@ def test_a_correlation_is_over_heads(two_tasks):
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
 
 
-def test_heads_whose_scores_hardly_vary_are_left_out_and_counted(two_tasks):
+def test_heads_whose_scores_hardly_vary_are_counted_as_left_out(two_tasks):
     for number in ("temporal_share", "temporal_rebuilds"):  # one that they lack, and one that they have
         own = value_of(experiment.correlations_with_typicality(two_tasks), quantity=number)
         assert (own["heads"], own["left_out"]) == (24, 6)
@@ -236,9 +271,14 @@ def test_positions_of_a_source_have_different_lexical_probes():
 
 
 @pytest.mark.slow
-def test_the_report_says_how_well_the_model_predicts_and_agrees_with_the_probe(store):
+def test_the_report_says_on_how_many_sentences_it_judged_predictions(store):
     outcome = computed(your_own_model, tiny("your_own_model"), store)
     assert outcome.values["learned"]["sentences"] > 0
+
+
+@pytest.mark.slow
+def test_the_report_says_how_well_heads_agree_with_the_probe(store):
+    outcome = computed(your_own_model, tiny("your_own_model"), store)
     cross = [row for row in outcome.tables["heads"] if row["kind"] == "cross"]
     assert all(0 <= row["agreement_with_probe"] <= 1 for row in cross)
 
@@ -251,15 +291,23 @@ def test_every_column_of_a_measured_report_is_declared(store):
         assert set(measured[name][0]) == set(tables[name].frame)
 
 
-def test_the_frame_of_the_report_holds_the_page_and_lets_nothing_run(store):
+@pytest.fixture
+def frame(store):
     config = tiny("your_own_model")
     outcome = computed(your_own_model, config, store)
     numbers = {"values": outcome.values, "tables": outcome.tables}
-    frame = framed_report(Result("your_own_model", "quick", vars(config), data={}, **numbers))
+    return framed_report(Result("your_own_model", "quick", vars(config), data={}, **numbers))
+
+
+def test_the_frame_of_the_report_lets_nothing_run(frame):
     assert re.match(r'<iframe [^<>]*sandbox="" [^<>]*></iframe>$', frame)
     page = html.unescape(frame.partition('srcdoc="')[2])
-    assert page.count("<h2") >= 5
     assert not re.search(r"<script|<[^<>]*\s(on\w+|src)=", page)
+
+
+def test_the_frame_of_the_report_holds_the_page(frame):
+    page = html.unescape(frame.partition('srcdoc="')[2])
+    assert page.count("<h2") >= 5
 
 
 @pytest.mark.parametrize(

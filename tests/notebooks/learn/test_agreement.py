@@ -71,20 +71,35 @@ def sums(found, sides, place, measure="agreement"):
     return {half: [total for total, *_ in snapshots] for half, snapshots in by_half.items()}
 
 
-def test_the_first_run_is_taken_where_a_half_or_all_of_a_part_have_it_best_and_the_second_everywhere():
+def of_two_runs():
     first = recorded(attention=["0000 0000", "1111 1111"], train=["1100 0000", "0000 1000"])
     second = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
-    found = measure_agreement(first, second, pairs="attention~probe")
-    assert found["best"]["validation"] == {"accuracy": {"all": 1, "selecting": 0}}
-    assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
-    assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
-    assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
-    assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
-    assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
-    assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+    return measure_agreement(first, second, pairs="attention~probe")
 
-    second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
-    assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
+
+def test_the_best_snapshot_is_where_a_half_or_all_of_a_part_have_it_best():
+    best = of_two_runs()["best"]
+    assert best["validation"] == {"accuracy": {"all": 1, "selecting": 0}}
+    assert best["train"] == {"accuracy": {"all": 0, "selecting": 0}}
+
+
+def test_the_first_run_is_taken_at_its_best_snapshots():
+    parts = of_two_runs()["parts"]
+    assert list(parts["validation"]["attention~probe"]) == ["0", "1"]
+    assert list(parts["train"]["attention~probe"]) == ["0"]
+
+
+def test_the_second_run_is_taken_at_every_snapshot():
+    measured = of_two_runs()
+    assert sums(measured, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
+    assert sums(measured, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
+    assert sums(measured, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+
+
+def test_the_majority_is_that_of_each_part():
+    run = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
+    run.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
+    assert measure_course(run)["majority"] == {"validation": 50, "train": 75}
 
 
 def test_the_earliest_of_equals_is_the_best():
@@ -94,15 +109,30 @@ def test_the_earliest_of_equals_is_the_best():
     assert sums(found, "saliency~probe", 0)["reporting"] == [4, 4]
 
 
-def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
+def test_a_run_alone_has_its_quality_by_half():
     found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
     accuracy = {"all": [50, 75], "selecting": [100, 50], "reporting": [0, 100]}
     assert found["parts"]["validation"] == {"accuracy": accuracy}
+
+
+def test_a_run_alone_has_what_chance_agrees_with():
+    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
     assert found["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
+
+
+def test_a_run_alone_has_its_steps():
+    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
     assert found["steps"] == [0, 10]
+
+
+def test_a_run_alone_has_its_majority():
+    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
     assert found["majority"] == {"validation": 50}
+
+
+def test_with_ties_any_word_is_among_the_largest():
     uniform = recorded(log_polarity=["0000 0000"] * 2)
-    uniform.tensors["validation.log_polarity"][:] = 0  # ties: any word is among the largest
+    uniform.tensors["validation.log_polarity"][:] = 0  # ties
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
 
 
@@ -135,35 +165,71 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
 # Which runs are compared, and what is refused.
 
 
-def test_what_is_compared_differs_in_seed_and_attention_alone():
+def test_runs_of_a_classifier_have_different_seeds():
     runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     assert [spec.seed for spec in runs.normal] == [0, 1, 2]
+
+
+def test_every_run_is_compared_with_those_of_other_seeds():
+    runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     seeds = {column: [(a.seed, b.seed) for a, b in runs.pairs(column)] for column in measures.COLUMNS}
     assert seeds.pop("alpha_alpha_frozen") == [(0, 1), (1, 0)]  # there are two networks frozen
     for found in seeds.values():
         assert found == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+
+
+def test_learned_attention_differs_from_uniform_in_its_settings_alone():
+    runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     for normal, uniform in runs.pairs("alpha_beta_uf"):
         assert {name for name, _ in set(normal.settings) ^ set(uniform.settings)} == {"attention", "saliency"}
 
 
-def test_a_readers_own_data_is_the_only_row_and_what_cannot_be_used_is_refused_before_any_training(tmp_path):
-    path, *files = (tmp_path / name for name in ("mine.tsv", "my.en", "my.de"))
-    path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{i % 2}\n" for i in range(40)))
-    (own,), (part,) = (rows(Config(data=path, **given)).values() for given in ({}, {"n_train": 30}))
-    settings = dict(own.normal[0].settings)
-    assert settings["data"] == str(path)
-    assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
-    assert dict(part.normal[0].settings)["n_train"] == 30
-    asked = {one.spec for one in experiment.measurements(Config(data=path))}
-    assert asked <= {spec for runs in vars(own).values() for spec in runs}
-    files = dict(zip(("source", "target"), files, strict=True))
+def labelled_file(folder, labels):
+    path = folder / "mine.tsv"
+    texts = "".join(f"a b c{number}\t{number % labels}\n" for number in range(40))
+    path.write_text("text\tlabel\n" + texts)
+    return path
+
+
+def parallel_files(folder):
+    files = {"source": folder / "my.en", "target": folder / "my.de"}
     for file in files.values():
         file.write_text("".join(f"a b c{number}\n" for number in range(30)))
-    (pairs,) = rows(Config(**files, seeds=4)).values()
-    assert len(pairs.normal) == 4
+    return files
+
+
+def test_a_readers_own_data_is_the_only_row(tmp_path):
+    path = labelled_file(tmp_path, labels=2)
+    (row,) = rows(Config(data=path)).values()
+    assert dict(row.normal[0].settings)["data"] == str(path)
+    requested = {measurement.spec for measurement in experiment.measurements(Config(data=path))}
+    assert requested <= {spec for runs in vars(row).values() for spec in runs}
+
+
+def test_all_of_a_readers_own_data_is_used(tmp_path):
+    """Whatever the profile takes of others."""
+    (row,) = rows(Config(data=labelled_file(tmp_path, labels=2))).values()
+    assert not {"n_train", "n_validation"} & set(dict(row.normal[0].settings))
+
+
+def test_a_part_of_a_readers_own_data_is_used_on_request(tmp_path):
+    (row,) = rows(Config(data=labelled_file(tmp_path, labels=2), n_train=30)).values()
+    assert dict(row.normal[0].settings)["n_train"] == 30
+
+
+def test_a_readers_own_sentence_pairs_are_the_only_row(tmp_path):
+    (row,) = rows(Config(**parallel_files(tmp_path), seeds=4)).values()
+    assert len(row.normal) == 4
+
+
+def test_files_of_different_length_are_refused_before_any_training(tmp_path):
+    files = parallel_files(tmp_path)
     files["target"].write_text("a\n")
     assert_refused(lambda: Config(**files), "line 2")
-    path.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
+
+
+def test_three_labels_are_refused_before_any_training(tmp_path):
+    path = labelled_file(tmp_path, labels=3)
     assert_refused(lambda: Config(data=path), "expected two different labels, found 3")
 
 

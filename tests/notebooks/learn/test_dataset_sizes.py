@@ -26,42 +26,85 @@ def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
     assert published_row("known_polarity") == {}
 
 
-def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
+@pytest.fixture
+def sizes(monkeypatch):
+    """What is counted of four texts to train on, by either reading: `sizes("published")`."""
     texts = [("a b_c 12<br />", 0), ("a b_c 12", 1), ("a b_c 345", 0), ("d", 1), ("...", 1)]
     test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
     monkeypatch.setitem(labelled_sets.SOURCES, "sst", SimpleNamespace(read=lambda: raw))
+    return lambda reading: measure_text_sizes(
+        recording_of(record(Settings(data="sst", reading=reading), Path()))
+    )
 
-    as_published, cleaned = (Settings(data="sst", reading=reading) for reading in ("published", "cleaned"))
-    found = measure_text_sizes(recording_of(record(as_published, Path())))
-    assert found["parts"]["train"]["texts"] == 4
-    assert found["parts"]["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
-    assert found["parts"]["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
-    assert found["kept"] == 4 + 2  # a and b_c, three times each
-    assert found["different"] == 4 + 4  # a, b_c, br, d; integers are <unk>
-    assert ["train", "texts", "no word in it", 1] in found["dropped"]
-    assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
-    assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
-    found = measure_text_sizes(recording_of(record(cleaned, Path())))
-    assert found["different"] == 4 + 3
-    assert found["parts"]["validation"]["texts"] == 2
-    assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
-    html = [line for line in found["dropped"] if "HTML tags" in line[2]]
+
+def test_lengths_of_texts_by_hand(sizes):
+    parts = sizes("published")["parts"]
+    assert parts["train"]["texts"] == 4
+    assert parts["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
+    assert parts["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
+
+
+def test_words_of_texts_by_hand(sizes):
+    counted = sizes("published")
+    assert counted["kept"] == 4 + 2  # a and b_c, three times each
+    assert counted["different"] == 4 + 4  # a, b_c, br, d; integers are <unk>
+
+
+def test_what_was_dropped_of_texts_by_hand(sizes):
+    dropped = sizes("published")["dropped"]
+    assert ["train", "texts", "no word in it", 1] in dropped
+    assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in dropped
+    assert not any("HTML" in line[2] for line in dropped)  # as published it stays
+
+
+def test_words_of_cleaned_texts_by_hand(sizes):
+    assert sizes("cleaned")["different"] == 4 + 3
+
+
+def test_cleaned_texts_to_judge_are_not_trained_on(sizes):
+    counted = sizes("cleaned")
+    assert counted["parts"]["validation"]["texts"] == 2
+    assert ["validation", "texts", "trained on as well", 1] in counted["dropped"]
+
+
+def test_html_of_cleaned_texts_by_hand(sizes):
+    html = [line for line in sizes("cleaned")["dropped"] if "HTML tags" in line[2]]
     assert html == [["train", "words", "of HTML tags, entities and breaks", 1]]  # br; the test part has none
 
 
+@pytest.fixture(scope="module")
+def without_data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("without data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_DATA", str(folder))
+        patch.setenv("ATTNLIB_CACHE", str(folder / "cache"))
+        return run(Request("dataset_sizes"), out=folder, models=folder / "models")
+
+
 @pytest.mark.slow
-def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
-    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
-    result = run(Request("dataset_sizes"), out=tmp_path, models=tmp_path / "models")
-    assert result.data == {}
-    assert result.values["sst"] == {"cannot_be_run": "data: sst is not available here"}
-    made = result.values["known_polarity"]["published"]
+def test_without_data_no_set_is_named(without_data):
+    assert without_data.data == {}
+
+
+@pytest.mark.slow
+def test_without_data_a_published_set_says_why(without_data):
+    assert without_data.values["sst"] == {"cannot_be_run": "data: sst is not available here"}
+
+
+@pytest.mark.slow
+def test_without_data_the_synthetic_sets_are_counted(without_data):
+    made = without_data.values["known_polarity"]["published"]
     counts = [made[part]["texts"] for part in ("train", "validation")]
     assert counts == [labelled_sets.N_TRAIN, labelled_sets.N_TEST]
     assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
-    assert result.values["known_lexicon"]["published"]["train"]["texts"] == 4_000
+    assert without_data.values["known_lexicon"]["published"]["train"]["texts"] == 4_000
+
+
+@pytest.mark.slow
+def test_without_data_the_paper_profile_of_a_published_set_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataUnavailable):
         run(Request("dataset_sizes", "paper", {"sets": "sst"}), out=tmp_path, models=tmp_path / "models")
 

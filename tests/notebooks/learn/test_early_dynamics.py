@@ -128,23 +128,48 @@ def text(monkeypatch) -> Task:
     return task
 
 
-def test_iterations_find_the_translations_and_agreement_of_links_is_counted(text, store):
-    """ein is the one word in doubt: after the iterations every word has its own, from C most have."""
+@pytest.mark.usefixtures("text")
+def test_iterations_find_the_translations(store):
     found = store.recording(RunSpec.of("word_counts", **COUNTED))
     assert found["words"].tolist() == found["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
     assert (found["iterated"][:, 0] > 0.9).all()
+
+
+@pytest.mark.usefixtures("text")
+def test_iterations_never_lower_the_likelihood(store):
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
     assert (found["log_likelihood"].diff() >= -1e-9).all()
+
+
+def test_counted_translations_are_those_of_cooccurrence(text, store):
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
     table = translation(cooccurrence(text.train, 8, 8))
     assert torch.equal(found["counted"][0], torch.from_numpy(table)[4].topk(4).values)
+
+
+def test_agreement_of_links_is_counted(text, store):
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
+    table = translation(cooccurrence(text.train, 8, 8))
     hits = [
         table[text.train.source(i), word].argmax() == place
         for i in range(2)
         for place, word in enumerate(text.train.target(i))
     ]
     assert found["agreement"].item() == pytest.approx(np.mean(hits))
-    measured = word_counts.measure_word_counts(found)  # where words stand for ids
+
+
+@pytest.mark.usefixtures("text")
+def test_words_stand_for_ids_in_measured_rows(store):
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
+    measured = word_counts.measure_word_counts(found)
     assert [row["source"] for row in measured["rows"]] == GERMAN
     assert [row["iterated"][0][0] for row in measured["rows"]] == ENGLISH
+
+
+@pytest.mark.usefixtures("text")
+def test_chance_is_one_of_the_words_of_a_sentence(store):
+    found = store.recording(RunSpec.of("word_counts", **COUNTED))
+    measured = word_counts.measure_word_counts(found)
     assert measured["chance"] == pytest.approx(1 / 3)
 
 
@@ -163,24 +188,49 @@ def test_the_derivative_of_a_text_nears_its_count_table_with_the_width(tmp_path)
 
 
 @pytest.mark.parametrize("name", word_counts.CORPORA)
-def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
+def test_a_corpus_is_what_its_seed_says(name):
     drawn, again, other = (word_counts.draw(name, 40, seed) for seed in (1, 1, 2))
     assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
     assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
+
+
+@pytest.mark.parametrize("name", word_counts.CORPORA)
+def test_a_corpus_has_as_many_sentences_as_asked(name):
+    drawn = word_counts.draw(name, 40, seed=1)
     assert len(drawn.corpus) == 40
+
+
+@pytest.mark.parametrize("name", word_counts.CORPORA)
+def test_no_mark_is_in_a_corpus(name):
+    drawn = word_counts.draw(name, 40, seed=1)
     counts = drawn.without_marks(cooccurrence(drawn.corpus, *drawn.sizes))
     assert counts.shape == (len(drawn.source_words), len(drawn.target_words))
-    assert counts.sum() == len(drawn.corpus.target_ids)  # no mark stands in a corpus
+    assert counts.sum() == len(drawn.corpus.target_ids)
+
+
+@pytest.mark.parametrize("name", word_counts.CORPORA)
+def test_every_translation_is_beside_its_word(name):
+    drawn = word_counts.draw(name, 40, seed=1)
+    counts = drawn.without_marks(cooccurrence(drawn.corpus, *drawn.sizes))
     for word, right in enumerate(drawn.right):
         if right != word_counts.NO_TRANSLATION and counts[word].any():
             assert counts[word, right] == counts[word].max()
 
 
-def test_reviews_have_one_polar_word_and_its_label():
+def test_reviews_have_one_polar_word():
     drawn = word_counts.draw("polarity", 20, seed=0)
     right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
     assert ((right != word_counts.NO_TRANSLATION).sum(1) == 1).all()
+
+
+def test_reviews_have_the_label_of_their_polar_word():
+    drawn = word_counts.draw("polarity", 20, seed=0)
+    right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
     assert (right.max(1) == drawn.corpus.target_ids - 4).all()
+
+
+def test_either_label_has_half_of_the_reviews():
+    drawn = word_counts.draw("polarity", 20, seed=0)
     assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
 
 

@@ -81,17 +81,28 @@ def test_networks_of_one_body_differ_in_their_query_maps_alone():
     assert one.queries.weight.abs().max() <= 6**-0.5
 
 
-def test_the_recording_has_a_weight_for_each_head_and_equal_heads_learn_alike(store):
-    """So that copies are one head with a longer context."""
-    spec = RunSpec.of(
-        "multi_head", heads=(3, 3, 1), length=4, width=8, steps=20, every=20, learning_rate=0.01
+@pytest.fixture
+def three_heads(store):
+    """Of a network with two equal heads and another."""
+    return store.recording(
+        RunSpec.of("multi_head", heads=(3, 3, 1), length=4, width=8, steps=20, every=20, learning_rate=0.01)
     )
-    recording = store.recording(spec)
-    one, copy, other = recording["head_right"].T
-    torch.testing.assert_close(recording["head_right"].mean(dim=1), recording["attention_right"])
-    torch.testing.assert_close(one, copy)
-    assert not torch.allclose(one[1:], one[:1], atol=1e-3)  # the network has learned
-    assert not torch.allclose(one, other, atol=1e-3)
+
+
+def test_attention_on_the_right_word_is_the_mean_over_heads(three_heads):
+    torch.testing.assert_close(three_heads["head_right"].mean(dim=1), three_heads["attention_right"])
+
+
+def test_equal_heads_learn_alike(three_heads):
+    """So that copies are one head with a longer context."""
+    head, equal, _ = three_heads["head_right"].T
+    torch.testing.assert_close(head, equal)
+    assert not torch.allclose(head[1:], head[:1], atol=1e-3)  # the network has learned
+
+
+def test_different_heads_learn_otherwise(three_heads):
+    head, _, other = three_heads["head_right"].T
+    assert not torch.allclose(head, other, atol=1e-3)
 
 
 # Which heads each scenario has, and what is compared.

@@ -158,19 +158,42 @@ def random_translator(form, words):
 
 
 @torch.no_grad()
-def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12_for_two_words_alone():
+def test_the_geometric_mean_is_exact_where_the_logits_are_linear():
     linear = experiment._differences(*random_translator("summed", 9))
     assert linear["all_words"].abs().max() < 1e-12
+
+
+@torch.no_grad()
+def test_equation_12_is_not_exact_for_many_words():
+    linear = experiment._differences(*random_translator("summed", 9))
     assert linear["right_word"][:2].abs().mean() > 1e-3
+
+
+@torch.no_grad()
+def test_equation_12_is_exact_for_one_position():
+    linear = experiment._differences(*random_translator("summed", 9))
     assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
+
+
+@torch.no_grad()
+def test_equation_12_is_exact_for_two_words():
     two = experiment._differences(*random_translator("summed", 2))
     assert two["right_word"].abs().max() < 1e-12
+
+
+@torch.no_grad()
+def test_the_geometric_mean_is_not_exact_where_the_logits_are_bent():
     bent = experiment._differences(*random_translator("joined", 9))
     assert bent["all_words"][:2].abs().mean() > 1e-3
+
+
+@torch.no_grad()
+def test_the_geometric_mean_of_one_position_is_exact():
+    bent = experiment._differences(*random_translator("joined", 9))
     assert bent["all_words"][2].abs().max() < 1e-12
 
 
-def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
+def classifier_recording(**changed):
     losses = [math.log1p(math.exp(-1.25)), math.log1p(math.exp(-3))]
     recording = {
         "steps": torch.tensor([5]),
@@ -180,14 +203,22 @@ def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
         "validation.correct": torch.tensor([[True, True]]),
         "validation.loss": torch.tensor([sum(losses) / 2]),
     }
-    found = experiment.measure_classifier_identity(recording)
-    assert found["deviation"] < 1e-7
-    assert found["wrong"] == 0
-    recording["validation.attention"] = torch.tensor([[0.25, 0.75, 1.0]])
-    recording["validation.correct"] = torch.tensor([[True, False]])
-    off = experiment.measure_classifier_identity(recording)
-    assert off["deviation"] > 0.1
-    assert off["wrong"] == 2
+    return recording | {f"validation.{name}": tensor for name, tensor in changed.items()}
+
+
+def test_equation_12_rebuilds_the_loss_of_a_classifier():
+    measured = experiment.measure_classifier_identity(classifier_recording())
+    assert measured["deviation"] < 1e-7
+    assert measured["wrong"] == 0
+
+
+def test_a_loss_that_equation_12_does_not_rebuild_is_seen():
+    recording = classifier_recording(
+        attention=torch.tensor([[0.25, 0.75, 1.0]]), correct=torch.tensor([[True, False]])
+    )
+    measured = experiment.measure_classifier_identity(recording)
+    assert measured["deviation"] > 0.1
+    assert measured["wrong"] == 2
 
 
 def test_the_counterexample_by_hand():

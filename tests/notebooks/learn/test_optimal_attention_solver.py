@@ -78,17 +78,24 @@ def test_the_best_attention_meets_the_kkt_conditions(seed, scale):
         assert np.minimum(attention, np.abs(slopes - level)).max() <= 1e-6
 
 
-def test_scipy_finds_nothing_better_and_neither_do_corners_nor_uniform_attention():
+def test_scipy_finds_the_same_loss():
     problem = random_problem(3, 2.0)
     sums_to_one = {"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like}
     given = {"method": "SLSQP", "constraints": sums_to_one, "options": {"ftol": 1e-13, "maxiter": 500}}
-    for told, attention, *row in rows(problem, optimal_attention(*problem)):
+    for optimum, attention, *row in rows(problem, optimal_attention(*problem)):
         uniform = np.full(len(attention), 1 / len(attention))
         given["bounds"] = [(0, 1)] * len(attention)
         theirs = optimize.minimize(loss_and_slopes, uniform, args=tuple(row), jac=True, **given)
-        assert -told == pytest.approx(theirs.fun, abs=1e-6)
-        for rival in (theirs.x, uniform, *np.eye(len(attention))):
-            assert -told <= loss_and_slopes(rival, *row)[0] + 1e-8
+        assert -optimum == pytest.approx(theirs.fun, abs=1e-6)
+        assert -optimum <= loss_and_slopes(theirs.x, *row)[0] + 1e-8
+
+
+def test_neither_corners_nor_uniform_attention_are_better():
+    problem = random_problem(3, 2.0)
+    for optimum, attention, *row in rows(problem, optimal_attention(*problem)):
+        uniform = np.full(len(attention), 1 / len(attention))
+        for rival in (uniform, *np.eye(len(attention))):
+            assert -optimum <= loss_and_slopes(rival, *row)[0] + 1e-8
 
 
 def test_with_two_words_the_optimum_is_the_position_of_the_largest_probe():

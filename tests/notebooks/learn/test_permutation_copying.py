@@ -55,13 +55,25 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
     assert seen["above_floor"].item() == pytest.approx(0, abs=1e-12)
 
 
-def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
+def test_equal_seeds_see_the_same_sentences():
     settings = procedure.Settings(length=6, seed=3)
     drawn = procedure._sources(settings, 4, procedure.TRAINING, 0)
     assert torch.equal(drawn, procedure._sources(settings, 4, procedure.TRAINING, 0))
+
+
+def test_uses_do_not_share_sentences():
+    settings = procedure.Settings(length=6, seed=3)
+    drawn = procedure._sources(settings, 4, procedure.TRAINING, 0)
     others = [(procedure.TRAINING, 1), (procedure.HELD_OUT,)]
     assert not any(torch.equal(drawn, procedure._sources(settings, 4, *use)) for use in others)
+
+
+def test_a_copy_has_no_order():
+    settings = procedure.Settings(length=6, seed=3)
     assert procedure._order(settings) is None  # copied
+
+
+def test_every_seed_has_its_permutation():
     orders = [procedure._order(procedure.Settings(length=20, seed=seed, order="permuted")) for seed in (0, 1)]
     assert [sorted(order.tolist()) for order in orders] == 2 * [list(range(20))]
     assert len({(*range(20),), *map(tuple, (order.tolist() for order in orders))}) == 3
@@ -81,7 +93,7 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(store):
     torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
 
 
-def test_doublings_are_of_pairs_and_lie_between_snapshots():
+def test_doublings_of_pairs_lie_between_snapshots():
     """Who never gets there counts with all its updates, without an upper end."""
     at_10, at_40 = {"steps_to_learn": 10, "before": 0}, {"steps_to_learn": 40, "before": 10}
     never = {"steps_to_learn": None, "before": 80}

@@ -30,18 +30,31 @@ def test_the_interval_of_four_units_covers_in_some_nine_cases_of_ten():
     assert fmean(one["low"] <= math.sqrt(2) <= one["high"] for one in found) == pytest.approx(0.89, abs=0.03)
 
 
-def test_the_interval_is_not_below_zero_and_takes_four_units():
+def test_the_interval_of_a_spread_is_not_below_zero():
     one_apart = pair_spread(sums([0.0, 0.0, 0.0, 6.0]))
     assert 0 == one_apart["low"] < one_apart["value"] < one_apart["high"]
+
+
+def test_the_spread_of_pairs_by_hand():
+    one_apart = pair_spread(sums([0.0, 0.0, 0.0, 6.0]))
     assert one_apart["value"] == pytest.approx(math.sqrt(2) * 3)
+
+
+def test_an_interval_takes_four_units():
     three, two = pair_spread(sums([0.0, 1.0, 5.0])), pair_spread(sums([0.0, 1.0]))
     assert (math.isnan(three["low"]), math.isnan(three["value"]), three["n"]) == (True, False, 3)
     assert (math.isnan(two["value"]), two["n"]) == (True, 2)
+
+
+def test_units_that_are_alike_have_no_spread():
     alike = pair_spread(dict.fromkeys(permutations(range(5), 2), 0.1))
     assert (alike["value"], alike["low"], alike["high"]) == pytest.approx((0, 0, 0), abs=1e-7)
-    some = sums([0.0, 1.0, 5.0, 2.0])
-    del some[0, 1]
-    assert pair_spread(some)["value"] > 0  # a pair that is missing is left out
+
+
+def test_a_pair_that_is_missing_is_left_out():
+    spreads = sums([0.0, 1.0, 5.0, 2.0])
+    del spreads[0, 1]
+    assert pair_spread(spreads)["value"] > 0
 
 
 RESTING_FIGURE = tiny("resting_attention")

@@ -94,7 +94,7 @@ def test_one_wrong_word_shifts_all_that_follow():
 
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize(("put", "said"), [(3, "UNK"), (10, "g"), (11, "h")])
-def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeypatch, missing, put, said):
+def test_bleu_is_judged_by_the_text_in_which_no_word_is_unknown(monkeypatch, missing, put, said):
     """Where the reference has ``<unk>``, as what is written may: against the text this is a fault."""
     known = Vocabulary.of("abcdefgh")
     corpus = Corpus.from_ids([[4], [4]], [[4, 5, 6, 3 if missing else 10, 7, 8, 9], [4, 5, 6, 7]])
@@ -163,21 +163,28 @@ def by_thirds(recording, judged, chosen):
     return thirds
 
 
-def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(store):
-    """Of four to twelve words the longest quarter has ten, eleven and twelve."""
+def judged_network(store):
     config = tiny("source_reversal", longest=12, judged=300)
     recording = store.recording(experiment.measurements(config)[0].spec)
-    judged = judged_samples(recording.spec.resolved)
-    chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
-    curve, longest = (
-        measure.measure_learning_curve(recording),
-        experiment.measure_longest_sentences(recording),
-    )
+    return recording, judged_samples(recording.spec.resolved)
+
+
+def test_learning_curves_are_counted_by_thirds(store):
+    recording, judged = judged_network(store)
+    curve = measure.measure_learning_curve(recording)
     thirds = by_thirds(recording, judged, range(len(judged)))
     for name, values in thirds.items():
         assert curve[name][-1] == pytest.approx(np.mean(values))
-    assert curve["token_accuracy"][-1] == pytest.approx(np.mean(np.concatenate(list(thirds.values()))))
+    everywhere = np.concatenate(list(thirds.values()))
+    assert curve["token_accuracy"][-1] == pytest.approx(np.mean(everywhere))
     assert len(curve["by_place"]) == 12
+
+
+def test_the_longest_quarter_of_lengths_is_counted_by_thirds(store):
+    """Of four to twelve words the longest quarter has ten, eleven and twelve."""
+    recording, judged = judged_network(store)
+    chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
+    longest = experiment.measure_longest_sentences(recording)
     assert (longest["shortest"], longest["sentences"]) == (10, len(chosen))
     for name, values in by_thirds(recording, judged, chosen).items():
         assert longest[name] == pytest.approx(np.mean(values))

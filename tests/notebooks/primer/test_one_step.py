@@ -51,24 +51,35 @@ def test_the_step_is_score_softmax_context(store):
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
-def test_the_instrument_has_the_numbers_of_the_rows_and_words_are_never_markup():
+def instrument_of_hostile_words():
     rows = [
-        {"pair": 0, "step": step, "target_place": s, "source_place": t, "target": own, "source": word}
+        {"pair": 0, "step": step, "target_place": s, "source_place": t, "target": target, "source": source}
         | {"attention": float(t == (s + snapshot) % 3), "probability": 0.25 * (snapshot + 1)}
         for snapshot, step in enumerate((0, 10))
-        for s, own in enumerate("xy")
-        for t, word in enumerate(("a", HOSTILE, "<eos>"))
+        for s, target in enumerate("xy")
+        for t, source in enumerate(("a", HOSTILE, "<eos>"))
     ]
-    data, table = sentences(SimpleNamespace(tables={"map": rows[::-1]}, config={"pair": 0, "place": 1}))
-    (found,) = data["sentences"]
+    return sentences(SimpleNamespace(tables={"map": rows[::-1]}, config={"pair": 0, "place": 1}))
+
+
+def test_the_instrument_has_the_numbers_of_the_rows():
+    data, table = instrument_of_hostile_words()
+    (sentence,) = data["sentences"]
     expected = {"steps": [0, 10], "source": ["a", HOSTILE, "<eos>"], "target": ["x", "y"]}
-    none = -20.72  # the logarithm of a weight too small to be told from none
-    one, two, three = [0, none, none], [none, 0, none], [none, none, 0]
-    expected |= {"scores": [[one, two], [two, three]]}
+    none = -20.72  # the logarithm of a weight that is indistinguishable from none
+    first, second, third = [0, none, none], [none, 0, none], [none, none, 0]
+    expected |= {"scores": [[first, second], [second, third]]}
     expected |= {"probability": [[0.25, 0.25], [0.5, 0.5]]}
-    assert found == found | expected
+    assert sentence == sentence | expected
     assert (data["sentence"], data["word"]) == (0, 1)
     assert table["attention after training"]["y"] == f"a 0.00, {HOSTILE} 0.00, <eos> 1.00"
-    text = instrument("one-step", data, table, label=HOSTILE)
+
+
+def test_words_of_the_instrument_are_never_markup():
+    text = instrument("one-step", *instrument_of_hostile_words(), label=HOSTILE)
     assert (text.count("<img"), text.count("<script")) == (0, 3)
-    assert not re.search(r"https?:|//", text)  # nothing is asked of anybody else
+
+
+def test_the_instrument_asks_nothing_of_other_hosts():
+    text = instrument("one-step", *instrument_of_hostile_words(), label=HOSTILE)
+    assert not re.search(r"https?:|//", text)

@@ -24,26 +24,48 @@ def recorded(store, kind, task, seed=0):
     return store.recording(experiment.specs(TINY, kind, task)[seed])
 
 
-def test_attention_on_gold_links_and_even_attention(store):
-    links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
-    found = task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))
-    gold, even = found["references"]["gold"], found["references"]["even"]
+def patterns_of_a_summary(store):
+    return task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))
+
+
+def test_attention_to_gold_links_is_on_them_alone(store):
+    gold = patterns_of_a_summary(store)["references"]["gold"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
-    places = [[place for place, _ in sorted(own, key=itemgetter(1))] for own in links]
-    moves = [np.sign(b - a) for own in places for i, a in enumerate(own) for b in own[i + 1 :]]
+
+
+def test_the_order_of_gold_links_is_counted_by_pairs(store):
+    links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
+    gold = patterns_of_a_summary(store)["references"]["gold"]
+    places = [[place for place, _ in sorted(linked, key=itemgetter(1))] for linked in links]
+    moves = [np.sign(b - a) for linked in places for i, a in enumerate(linked) for b in linked[i + 1 :]]
     assert gold["order"] == pytest.approx(np.mean(moves))
+
+
+def test_uniform_attention_is_on_gold_links_as_on_the_end(store):
+    even = patterns_of_a_summary(store)["references"]["even"]
     assert even["on_end"] == even["on_gold"]
     assert 2 ** even["entropy"] == pytest.approx(1 / even["on_gold"], rel=0.05)  # words and an end mark
-    assert found["untrained"]["heads"] == [[found["untrained"]["all"]]]  # one layer, one head
 
 
-def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
-    one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
-    same = task_patterns.measure_pattern_agreement(one, one, state="trained")
+def test_a_recurrent_network_has_one_head(store):
+    untrained = patterns_of_a_summary(store)["untrained"]
+    assert untrained["heads"] == [[untrained["all"]]]  # one layer, one head
+
+
+def test_a_network_agrees_with_itself(store):
+    recording = recorded(store, "transformer", "translation")
+    same = task_patterns.measure_pattern_agreement(recording, recording, state="trained")
     assert same == pytest.approx({"sentence": 1, "same_word": 1})
-    found = task_patterns.measure_pattern_agreement(one, two, state="trained")
+
+
+def test_agreement_with_another_network_is_that_of_a_loop(store):
+    first, second = (
+        recorded(store, "transformer", "translation"),
+        recorded(store, "transformer", "summary", 1),
+    )
+    found = task_patterns.measure_pattern_agreement(first, second, state="trained")
     rows, links = [], []
-    for recording in (one, two):
+    for recording in (first, second):
         judged = judged_samples(recording.spec.resolved)
         own = {}
         for batch, heads in task_patterns.attention_to_source(network_of(recording, "trained"), judged):
@@ -123,16 +145,21 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
     assert found["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
 
 
-def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
+def test_tied_maps_have_symmetric_scores(store):
     tied = experiment.measure_reciprocity(recorded(store, "tied", "translation"))
-    free = experiment.measure_reciprocity(recorded(store, "transformer", "translation"))
     for state in ("trained", "untrained"):
-        for layer, other in zip(tied[state]["encoder_self"], free[state]["encoder_self"], strict=True):
+        for layer in tied[state]["encoder_self"]:
             for head in layer:
                 assert head["scores"] == pytest.approx(1)
                 assert head["maps"] == pytest.approx(1)
                 assert head["weights"] == pytest.approx(head["halved"], abs=1e-5) != 1
-            assert all(abs(head["scores"]) < 0.9 for head in other)
+
+
+def test_free_maps_have_no_symmetric_scores(store):
+    free = experiment.measure_reciprocity(recorded(store, "transformer", "translation"))
+    for state in ("trained", "untrained"):
+        for layer in free[state]["encoder_self"]:
+            assert all(abs(head["scores"]) < 0.9 for head in layer)
 
 
 def test_what_is_compared_comes_from_where_it_should(store):

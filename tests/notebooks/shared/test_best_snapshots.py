@@ -21,7 +21,7 @@ PAIRS = translation.Settings(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("procedure", "settings"), [(classification, TEXTS), (translation, PAIRS)])
-def test_snapshots_that_were_best_have_it_and_others_not_a_number(tmp_path, monkeypatch, procedure, settings):
+def test_saliency_is_not_a_number_but_at_the_best_snapshots(tmp_path, monkeypatch, procedure, settings):
     best = procedure.record(settings, tmp_path / "best")
     monkeypatch.setattr(snapshots, "_best", lambda notes: {part: set(notes) for part in notes[0]})
     every = procedure.record(settings, tmp_path / "every")
@@ -70,15 +70,28 @@ def test_a_snapshot_that_comes_again_is_held_against_those_before(tmp_path):
     assert [path.stem for path in tmp_path.glob("best-*")] == ["best-00000001"]
 
 
-def test_a_part_is_seen_where_the_network_is_best_on_it_and_the_network_is_what_it_was(tmp_path):
+def of_three_snapshots(folder, last):
+    """Networks kept at three checkpoints, and what is seen of each where it was best."""
     networks = [Linear(1, 1, bias=False) for _ in range(3)]
     snapshots = [((7, 7, 0), (1, 1, 0)), ((5, 5, 0), (2, 3, 0)), ((6, 6, 0), (3, 2, 0))]
     for step, (network, (validation, train)) in enumerate(zip(networks, snapshots, strict=True)):
-        keep_if_best(tmp_path, step, network, {"validation": of_part(*validation), "train": of_part(*train)})
+        keep_if_best(folder, step, network, {"validation": of_part(*validation), "train": of_part(*train)})
+
+    def see(network, part):
+        return {part: network.weight.detach()[0]}
+
+    return networks, seen_where_best(folder, last, (0, 1, 2), see)
+
+
+def test_a_part_is_seen_where_the_network_is_best_on_it(tmp_path):
+    networks, seen = of_three_snapshots(tmp_path, Linear(1, 1, bias=False))
+    assert seen["validation"].isnan()[:, 0].tolist() == [False, True, True]
+    assert seen["train"].isnan()[:, 0].tolist() == [True, False, False]
+    assert seen["train"][1:].tolist() == [network.weight[0].tolist() for network in networks[1:]]
+
+
+def test_a_network_is_what_it_was_after_its_best_was_seen(tmp_path):
     last = Linear(1, 1, bias=False)
     before = last.weight.clone()
-    found = seen_where_best(tmp_path, last, (0, 1, 2), lambda one, part: {part: one.weight.detach()[0]})
+    of_three_snapshots(tmp_path, last)
     assert torch.equal(last.weight, before)
-    assert found["validation"].isnan()[:, 0].tolist() == [False, True, True]
-    assert found["train"].isnan()[:, 0].tolist() == [True, False, False]
-    assert found["train"][1:].tolist() == [one.weight[0].tolist() for one in networks[1:]]

@@ -39,7 +39,7 @@ def polarities(part="validation"):
 
 
 @pytest.mark.slow
-def test_training_finds_the_polar_words_and_attends_to_them(recordings):
+def test_training_finds_the_polar_words(recordings):
     sign = polarities()
     for kind in ("learned", "uniform", "proxy"):
         found = recordings[kind]
@@ -48,6 +48,11 @@ def test_training_finds_the_polar_words_and_attends_to_them(recordings):
         last = found["validation.log_polarity"][-1]
         assert last[sign == 1].mean() > last[sign == 0].mean() + 0.5
         assert last[sign == -1].mean() < last[sign == 0].mean() - 0.5
+
+
+@pytest.mark.slow
+def test_training_attends_to_the_polar_words(recordings):
+    sign = polarities()
     for name in ("attention", "saliency"):
         snapshots = recordings["learned"][f"validation.{name}"]
         last = snapshots[~snapshots.isnan().any(1)][-1]  # saliency is seen at the best snapshots alone
@@ -142,7 +147,7 @@ def test_saliency_is_the_slope_along_each_gate(attention):
     assert torch.all(found[~MASK] == 0)
 
 
-def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
+def test_the_backward_pass_of_saliency_is_not_left_to_cudnn(monkeypatch):
     """cuDNN refuses to go backward through a recurrent layer in evaluation mode."""
     asked, grad = [], torch.autograd.grad
     monkeypatch.setattr(
@@ -150,9 +155,21 @@ def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(
     )
     model = classifier().eval()
     with torch.no_grad():
-        found, trace = saliency(model, TOKENS, MASK, LABELS)
+        saliency(model, TOKENS, MASK, LABELS)
     assert asked == [False]
+
+
+def test_saliency_returns_the_trace_of_its_pass():
+    model = classifier().eval()
+    with torch.no_grad():
+        _, trace = saliency(model, TOKENS, MASK, LABELS)
     torch.testing.assert_close(logit_of(trace), logit_of(model(TOKENS, MASK)))
+
+
+def test_saliency_leaves_no_gradient():
+    model = classifier().eval()
+    with torch.no_grad():
+        found, _ = saliency(model, TOKENS, MASK, LABELS)
     assert not found.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
 

@@ -34,21 +34,39 @@ def drawn(kind, length=6, samples=400, seed=0):
     return draw_sources(kind, length, samples, generator(seed))
 
 
-def test_the_words_of_each_kind_and_that_all_orders_are_equally_likely():
+def test_a_permutation_has_every_word():
     assert drawn("permutation").sort(dim=1).values.eq(torch.arange(6)).all()
-    sample = drawn("sample", samples=3000)
-    assert all(len(set(sentence)) == 6 for sentence in sample.tolist())
-    shares = torch.bincount(sample.flatten(), minlength=9) / 3000
-    assert (shares - 2 / 3).abs().max() < 0.04  # four standard errors
-    halves = drawn("mixture") // 6
-    assert halves.eq(halves[:, :1]).all()
-    assert 0.4 < halves[:, 0].float().mean() < 0.6
-    assert (drawn("mixture") % 6).sort(dim=1).values.eq(torch.arange(6)).all()
-    assert torch.equal(drawn("sample"), drawn("sample"))
-    assert not torch.equal(drawn("sample"), drawn("sample", seed=1))
+
+
+def test_all_orders_are_equally_likely():
     orders = [tuple(sentence) for sentence in drawn("permutation", length=3, samples=6000).tolist()]
     for order in permutations(range(3)):
         assert abs(orders.count(order) / 6000 - 1 / 6) < 0.02
+
+
+def test_a_sample_has_no_word_twice():
+    assert all(len(set(sentence)) == 6 for sentence in drawn("sample", samples=3000).tolist())
+
+
+def test_a_sample_has_all_words_equally_often():
+    sample = drawn("sample", samples=3000)
+    shares = torch.bincount(sample.flatten(), minlength=9) / 3000
+    assert (shares - 2 / 3).abs().max() < 0.04  # four standard errors
+
+
+def test_a_mixture_is_of_either_half():
+    halves = drawn("mixture") // 6
+    assert halves.eq(halves[:, :1]).all()
+    assert 0.4 < halves[:, 0].float().mean() < 0.6
+
+
+def test_a_mixture_has_every_word_of_its_half():
+    assert (drawn("mixture") % 6).sort(dim=1).values.eq(torch.arange(6)).all()
+
+
+def test_sentences_to_copy_come_from_the_seed():
+    assert torch.equal(drawn("sample"), drawn("sample"))
+    assert not torch.equal(drawn("sample"), drawn("sample", seed=1))
 
 
 # The network.
@@ -62,21 +80,32 @@ def a_batch(order=None, length=5, samples=3):
     return copy_batch(draw_sources("permutation", length, samples, generator()), length, order)
 
 
-@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
-def test_fast_and_plain_recurrence_agree_and_threads_leave_it_to_torch(monkeypatch, number, scans):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: number)
-    calls, scan = [], copier.lstm_scan
-    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or scan(*given))
-    batch, found = a_batch(), {}
-    for implementation in ("fast", "plain"):
-        model = new_copier()
-        trace = model(batch, implementation)
-        nn.functional.cross_entropy(trace.logits.flatten(0, 1), batch.target.flatten()).backward()
-        found[implementation] = trace, {name: value.grad for name, value in model.named_parameters()}
-    (fast, fast_gradients), (plain, plain_gradients) = found["fast"], found["plain"]
+def passes_of(implementation, batch):
+    """The trace and gradients of the same network by either implementation."""
+    model = new_copier()
+    trace = model(batch, implementation)
+    nn.functional.cross_entropy(trace.logits.flatten(0, 1), batch.target.flatten()).backward()
+    return trace, {name: value.grad for name, value in model.named_parameters()}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fast_recurrence_agrees_with_plain(monkeypatch, threads):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    batch = a_batch()
+    fast, fast_gradients = passes_of("fast", batch)
+    plain, plain_gradients = passes_of("plain", batch)
     torch.testing.assert_close(fast.logits, plain.logits)
     torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
     torch.testing.assert_close(fast_gradients, plain_gradients)
+
+
+@pytest.mark.parametrize(("threads", "scans"), [(1, 2), (2, 0)])
+def test_several_threads_leave_recurrence_to_torch(monkeypatch, threads, scans):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    calls, scan = [], copier.lstm_scan
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or scan(*given))
+    for implementation in ("fast", "plain"):
+        passes_of(implementation, a_batch())
     assert len(calls) == scans  # encoder and decoder
 
 
@@ -102,10 +131,14 @@ def test_one_word_of_several_heads_by_the_equations(cell):
     torch.testing.assert_close(trace.logits[sample, step], logits)
 
 
-def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
+def test_uniform_attention_ignores_the_queries():
+    model, batch = new_copier(attention="uniform", heads=2), a_batch()
+    assert torch.all(model(batch).attention == 1 / 5)
+
+
+def test_uniform_attention_gives_queries_no_gradient():
     model, batch = new_copier(attention="uniform", heads=2), a_batch()
     copier.copier_loss(model, batch).backward()
-    assert torch.all(model(batch).attention == 1 / 5)
     assert model.queries.weight.grad is None
     assert model.encoder.weight_hh_l0.grad.abs().sum() > 0
 
@@ -160,14 +193,27 @@ def moved(batch, read_out, states=None, heads=1):
 ORDERS = pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2])])
 
 
+def says(order, sign):
+    """What a network says that reads the word most, or least, present in the context."""
+    shares = moved(a_batch(order, 6, 8), lambda context, _: sign * context)
+    return {name: share.item() for name, share in shares.items()}
+
+
 @ORDERS
-def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
-    """The word most, or least, present in the context."""
-    shares = (moved(a_batch(order, 6, 8), lambda context, _, s=sign: s * context) for sign in (1, -1))
-    sees, misses = ({name: share.item() for name, share in own.items()} for own in shares)
-    assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
-    assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
-    assert sees["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
+def test_who_reads_the_context_says_what_is_shown(order):
+    shares = says(order, 1)
+    assert (shares["says_shown"], shares["says_left_out"], shares["right_without"]) == (1, 0, 0)
+
+
+@ORDERS
+def test_who_reads_the_least_of_the_context_says_what_is_missing(order):
+    shares = says(order, -1)
+    assert (shares["says_shown"], shares["says_left_out"], shares["right_without"]) == (0, 1, 1)
+
+
+@ORDERS
+def test_at_uniform_attention_one_word_is_right(order):
+    assert says(order, 1)["right_at_uniform"] == pytest.approx(1 / 6)  # ties: one word, whatever is due
 
 
 @ORDERS

@@ -101,7 +101,7 @@ def test_a_table_without_rows_has_an_estimate_of_nothing():
     assert correlation(empty)["n"] == 0
 
 
-def test_quantities_are_named_in_the_column_and_its_categories():
+def test_the_categories_of_quantities_are_those_named():
     table = points(task=list("abc"), typicality=[1.0, 2, 3], share=[1.0, 2, 3], other=[3.0, 2, 1])
     found = correlations(table, "typicality", ["share", "other"], resampled=TASKS)
     assert found.frame["quantity"].tolist() == list(found.columns["quantity"].categories)

@@ -53,18 +53,33 @@ def test_a_drawn_figure_keeps_the_dots_an_inch_of_the_caller(draw):
     assert figure.dpi == dots
 
 
-def test_text_stays_text_and_brings_just_the_letters_it_needs():
+def test_text_of_a_drawing_stays_text():
     with style():
         figure = Figure()
         figure.text(0, 0, "temporal share μ·μ")
         figure.text(0, 0.5, "A", fontweight="bold")
     svg = with_fonts(as_svg(figure))
     assert ">temporal share μ·μ</text>" in svg
+
+
+def test_text_of_a_drawing_brings_just_the_letters_it_needs():
+    with style():
+        figure = Figure()
+        figure.text(0, 0, "temporal share μ·μ")
+        figure.text(0, 0.5, "A", fontweight="bold")
+    svg = with_fonts(as_svg(figure))
     data = re.findall(r"font-weight: (\w+); src: url\(data:font/ttf;base64,(.*?)\)", svg)
     assert [weight for weight, _ in data] == ["700", "normal"]
     for _, content in data:
         letters = TTFont(io.BytesIO(base64.b64decode(content))).getBestCmap()
         assert set(letters) == set(map(ord, "temporal share μ·μA"))
+
+
+def test_text_of_a_drawing_can_be_paths():
+    with style():
+        figure = Figure()
+        figure.text(0, 0, "temporal share μ·μ")
+        figure.text(0, 0.5, "A", fontweight="bold")
     assert "<text" not in as_svg(figure, "path")
 
 
@@ -102,8 +117,7 @@ def test_a_caption_says_that_lines_bars_or_bands_leave_the_frame_where_some_do(d
     assert cut_note(figure) == cut_note(Figure()) == ""
 
 
-@pytest.mark.parametrize("line", ["", "-"])
-def test_labels_cover_no_point_no_line_and_no_other_label(line):
+def labels_along_a_diagonal(line):
     """Points on a diagonal, from which labels have to go to a side; there is no room for all."""
     figure = Figure(figsize=(3, 3))
     axes = figure.subplots()
@@ -111,8 +125,23 @@ def test_labels_cover_no_point_no_line_and_no_other_label(line):
     axes.set(xlim=(0, 1), ylim=(0, 1))
     write_labels(axes, [(0.5, 0.5, f"word {n}", "black") for n in range(60)])
     figure.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line that joins it
+    return axes, [Text.get_window_extent(text) for text in axes.texts]  # without the line that joins it
+
+
+@pytest.mark.parametrize("line", ["", "-"])
+def test_labels_for_which_there_is_no_room_are_left_out(line):
+    _, boxes = labels_along_a_diagonal(line)
     assert 4 <= len(boxes) < 60
+
+
+@pytest.mark.parametrize("line", ["", "-"])
+def test_labels_cover_no_point(line):
+    axes, boxes = labels_along_a_diagonal(line)
     points = axes.transData.transform(axes.lines[0].get_xydata())
     assert not any(box.contains(*point) for box in boxes[:4] for point in points)
-    assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
+
+
+@pytest.mark.parametrize("line", ["", "-"])
+def test_labels_cover_no_other_label(line):
+    _, boxes = labels_along_a_diagonal(line)
+    assert not any(box.overlaps(other) for n, box in enumerate(boxes) for other in boxes[:n])

@@ -43,9 +43,12 @@ def test_commands_worked_by_hand(command, actions):
     assert list(interpret(command.split())) == [WORKED["actions"][action] for action in actions]
 
 
-def test_the_commands_and_what_they_mean_are_the_published_ones():
+def test_scan_has_as_many_commands_as_published():
     assert len(simple_commands()) == 102
     assert len(set(commands())) == len(list(commands())) == 20_910
+
+
+def test_commands_mean_what_is_published():
     lines = read_lines(available(locate, dataset("scan"), "tasks.txt"))
     published = {tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in lines}
     assert published == {(" ".join(command), " ".join(interpret(command))) for command in commands()}
@@ -62,10 +65,14 @@ def test_orders_worked_by_hand(source, reach, target, order):
 IN_ORDER = frozenset((i, i) for i in range(11))  # of five phrases
 
 
-def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_only():
+def test_without_reordering_every_sample_is_the_diagonal():
     task = orders.reordering(p=0, n_train=200, n_held_out=200)
     assert all(s == t for links in task.gold for s, t in links)
     assert np.array_equal(task.train.source_ids, task.train.target_ids)
+
+
+def test_without_reordering_there_are_staying_words_only():
+    task = orders.reordering(p=0, n_train=200, n_held_out=200)
     seen = {word for source in sources(task, "train") for word in source}
     assert seen == {*orders.STAYING_OPENINGS, *orders.STAYING_MODIFIERS, *orders.HEADS}
 
@@ -123,7 +130,7 @@ def test_the_endings_of_a_month():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_month_and_weekday_is_read_back_by_datetime_and_means_nothing_else(form):
+def test_every_written_date_means_its_day_alone(form):
     for ordinal in range(date(2023, 12, 20).toordinal(), date(2025, 1, 10).toordinal()):
         day = date.fromordinal(ordinal)
         source, target, _ = write(day, form)
@@ -131,17 +138,39 @@ def test_every_month_and_weekday_is_read_back_by_datetime_and_means_nothing_else
         assert "".join(target) == f"{day:%Y-%m-%d}"
 
 
-def test_drawn_dates_mean_their_targets_and_forms_and_lengths_are_all_met():
+def test_drawn_dates_mean_their_targets():
     task = dates(n_train=2000, n_held_out=200)
     drawn = pairs(task, "train")
     for source, target in drawn[:200] + pairs(task, "held_out"):
         assert read_date(source) == {date.fromisoformat("".join(target))}
+
+
+def test_every_digit_of_a_date_is_linked():
+    task = dates(n_train=2000, n_held_out=200)
     for links in task.gold:
         assert sorted(i for _, i in links) == [0, 1, 2, 3, 5, 6, 8, 9]
+
+
+def test_drawn_dates_have_every_year():
+    task = dates(n_train=2000, n_held_out=200)
+    drawn = pairs(task, "train")
     assert {int("".join(target[:4])) for _, target in drawn} == set(range(1900, 2100))
+
+
+def test_drawn_dates_have_every_length():
+    task = dates(n_train=2000, n_held_out=200)
     assert set(task.train.source_lengths) == set(range(6, 12))
+
+
+def test_one_date_in_ten_has_slashes():
+    task = dates(n_train=2000, n_held_out=200)
+    drawn = pairs(task, "train")
     slashed = sum("/" in source for source, _ in drawn)
     assert abs(slashed - 200) < 5 * np.sqrt(2000 * 1 / 10 * 9 / 10)
+
+
+def test_the_words_of_dates():
+    task = dates(n_train=2000, n_held_out=200)
     # Digits, three marks, "the", "of", four endings, and 12 and 7 names long and short ("may" is both).
     assert len(task.source_vocabulary) == 4 + 10 + 3 + 2 + 4 + 2 * (12 + 7) - 1
 
@@ -163,18 +192,25 @@ def test_numbers_worked_by_hand(number, words, places):
     assert read_number(said) == int(number)
 
 
-def test_every_number_below_ten_thousand_is_read_back_by_another_rule_and_said_in_its_own_way():
+def test_every_number_is_read_back_by_another_rule():
     said = [spell(number)[0] for number in range(10_000)]
     assert [read_number(words) for words in said] == list(range(10_000))
+
+
+def test_every_number_is_written_differently():
+    said = [spell(number)[0] for number in range(10_000)]
     assert len(set(said)) == 10_000
 
 
-def test_drawn_numbers_are_their_words_and_gold_links_each_to_digits_that_it_says():
+def test_drawn_numbers_are_their_words():
     task = number_words(max_digits=9, n_train=300, n_held_out=300)
-    for digits, words in pairs(task, "train"):
+    for digits, words in pairs(task, "train") + pairs(task, "held_out"):
         assert str(read_number(words)) == "".join(digits)
+
+
+def test_each_number_word_is_linked_to_its_digits():
+    task = number_words(max_digits=9, n_train=300, n_held_out=300)
     for (digits, words), links in zip(pairs(task, "held_out"), task.gold, strict=True):
-        assert str(read_number(words)) == "".join(digits)
         assert {i for _, i in links} == set(range(len(words)))
         for i, word in enumerate(words):
             after = [len(digits) - 1 - place for place, j in sorted(links) if j == i]
@@ -212,11 +248,20 @@ def test_drawn_samples_are_what_the_rule_says(name):
 
 
 @pytest.mark.slow
-def test_scan_has_all_commands_in_two_parts_and_both_lexicon_tasks_the_same_sources():
+def test_scan_has_all_commands_in_two_parts():
     whole = [pair for part in PARTS for pair in pairs(load("scan"), part)]
     assert len(whole) == len(set(whole)) == 16_728 + 4_182
+
+
+@pytest.mark.slow
+def test_both_lexicon_tasks_have_the_same_sources():
     long, short = (load(f"lexicon_{name}", n_train=200) for name in ("translation", "summary"))
     assert all(sources(long, part) == sources(short, part) for part in PARTS)
+
+
+@pytest.mark.slow
+def test_both_lexicon_tasks_have_the_same_vocabularies():
+    long, short = (load(f"lexicon_{name}", n_train=200) for name in ("translation", "summary"))
     assert long.source_vocabulary == short.source_vocabulary
     assert long.target_vocabulary == short.target_vocabulary
 

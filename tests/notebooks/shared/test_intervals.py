@@ -92,15 +92,21 @@ def test_seeds_that_agree_within_a_task_do_not_narrow_the_interval():
     assert (marks["value"], marks["low"], marks["high"]) == (0.5, 0.5, 0.5)  # of a dial, which are all kept
 
 
-def test_points_under_a_correlation_and_resamples_without_one():
-    rising = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [4.0, 5.0]])]
-    upright = [np.array([[1.0, 1.0], [1.0, 2.0]])]
+def resampled_correlation(points):
     how = {"statistic": intervals.spearman_of_points, "resamples": 300}
-    found, none = (
-        hierarchical_bootstrap(points, np.random.default_rng(0), **how) for points in (rising, upright)
-    )
-    assert found["value"] == found["low"] == found["high"] == pytest.approx(1.0)
-    assert np.isnan([none["value"], none["low"]]).all()
+    return hierarchical_bootstrap(points, np.random.default_rng(0), **how)
+
+
+def test_points_that_only_rise_correlate_in_every_resample():
+    rising = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [4.0, 5.0]])]
+    interval = resampled_correlation(rising)
+    assert interval["value"] == interval["low"] == interval["high"] == pytest.approx(1.0)
+
+
+def test_points_one_above_the_other_have_no_correlation():
+    upright = [np.array([[1.0, 1.0], [1.0, 2.0]])]
+    interval = resampled_correlation(upright)
+    assert np.isnan([interval["value"], interval["low"]]).all()
 
 
 # Rank correlations

@@ -23,15 +23,36 @@ def pieces():
     return train_pieces(LINES, 30)
 
 
-def test_text_comes_back_from_its_pieces_and_marks_are_left_out(pieces):
+def test_text_comes_back_from_its_pieces(pieces):
     ids = pieces.encode(LINES)
     assert pieces.decode(ids) == LINES
+
+
+def test_marks_are_left_out_of_text(pieces):
+    ids = pieces.encode(LINES)
     assert pieces.decode([[1, *ids[0], 2, 0, 0]]) == [LINES[0]]
+
+
+def test_pieces_are_spelled_with_their_spaces(pieces):
+    ids = pieces.encode(LINES)
     assert ["".join(pieces.spell(row)) for row in ids] == ["▁" + line.replace(" ", "▁") for line in LINES]
+
+
+def test_pieces_of_text_are_no_marks(pieces):
+    ids = pieces.encode(LINES)
     assert min(min(row) for row in ids) > 3
+
+
+def test_the_marks_are_the_first_pieces(pieces):
     assert len(pieces) == 30
     assert pieces.spell(range(4)) == list(MARKS)
+
+
+def test_text_that_spells_a_mark_is_text(pieces):
     assert 1 not in pieces.encode(["<bos> <pad>"])[0], "text that spells a mark is text"
+
+
+def test_an_unknown_character_has_a_piece_of_its_own(pieces):
     (unknown,) = pieces.encode(["猫"])
     assert 3 in unknown
     assert "⁇" in pieces.decode([unknown])[0]
@@ -72,18 +93,32 @@ def test_both_sides_share_one_vocabulary_made_from_the_training_text():
     assert corpus.dropped == TEXT.dropped
 
 
-def test_what_is_too_long_or_too_much_is_dropped_and_counted():
+def test_pairs_that_are_too_long_or_too_many_are_dropped():
     corpus = piece_corpus(TEXT, size=24, n_train=20, longest=45)
     assert (len(corpus.train), len(corpus.validation)) == (20, 2)
     assert corpus.validation_targets == ("a dog", "runs")
-    assert [str(one) for one in corpus.dropped] == [
+
+
+def test_pairs_that_were_dropped_are_counted():
+    corpus = piece_corpus(TEXT, size=24, n_train=20, longest=45)
+    assert list(map(str, corpus.dropped)) == [
         "pool: 3 pairs (an empty side)",
         "train: 10 pairs (beyond the number asked for)",
         "validation: 1 pair (a side of more than 45 pieces)",
     ]
+
+
+def test_a_pair_of_just_the_longest_length_is_kept():
+    corpus = piece_corpus(TEXT, size=24, n_train=20, longest=45)
     longest = int(corpus.train.source_lengths.max())  # just as many are not too many
     assert len(piece_corpus(TEXT, size=24, n_train=20, longest=longest).train) == 20
+
+
+def test_a_corpus_without_a_short_pair_is_refused():
     assert_refused(lambda: piece_corpus(TEXT, size=24, longest=1), "no train pair has at most 1 pieces")
+
+
+def test_a_corpus_without_validation_is_refused():
     assert_refused(lambda: piece_corpus(TEXT, size=24, n_validation=0), "no validation pair is left")
 
 
@@ -129,24 +164,45 @@ def test_an_epoch_has_every_sample_once(made, lengths, batch_size, seed):
 
 
 @pytest.mark.parametrize("made", [of_texts, of_pairs])
-def test_a_batch_is_a_function_of_seed_and_step_whatever_was_asked_before(made):
+def test_a_batch_hangs_on_no_batch_asked_before(made):
     lengths = np.random.default_rng(0).integers(1, 5, size=100).tolist()
-    (forwards, n), (backwards, _), (other, _) = (made(lengths, 8, seed) for seed in (3, 3, 4))
+    (forwards, n), (backwards, _) = (made(lengths, 8, 3) for _ in range(2))
     ahead = [forwards(step).indices.tolist() for step in range(3 * n)]
     assert [backwards(step).indices.tolist() for step in reversed(range(3 * n))][::-1] == ahead
-    assert other.indices(0).tolist() != ahead[0]
-    assert ahead[:n] != ahead[n : 2 * n], "every epoch is shuffled anew"
 
 
-def test_texts_of_a_batch_have_about_one_length_and_sources_just_one_but_for_what_is_left():
+@pytest.mark.parametrize("made", [of_texts, of_pairs])
+def test_another_seed_has_other_batches(made):
+    lengths = np.random.default_rng(0).integers(1, 5, size=100).tolist()
+    (first, _), (other, _) = (made(lengths, 8, seed) for seed in (3, 4))
+    assert other.indices(0).tolist() != first.indices(0).tolist()
+
+
+@pytest.mark.parametrize("made", [of_texts, of_pairs])
+def test_every_epoch_is_shuffled_anew(made):
+    lengths = np.random.default_rng(0).integers(1, 5, size=100).tolist()
+    batches, n = made(lengths, 8, 3)
+    drawn = [batches(step).indices.tolist() for step in range(2 * n)]
+    assert drawn[:n] != drawn[n:]
+
+
+def test_texts_of_a_batch_have_about_one_length():
     lengths = np.random.default_rng(1).integers(1, 200, size=640)
     batches, _ = of_texts(lengths, 16, 0)
     padded = sum(len(batches.indices(step)) * lengths[batches.indices(step)].max() for step in range(40))
     assert padded < 1.1 * lengths.sum()
+
+
+def test_sources_of_a_batch_have_one_length():
     batches, per_epoch = of_pairs([1 + i % 3 for i in range(96)], 16, 0)  # 32 sources of each length
     assert per_epoch == 6
     for batch in map(batches, range(6)):
         assert batch.source_mask.all()
+
+
+def test_sides_of_a_batch_have_their_marks():
+    batches, _ = of_pairs([1 + i % 3 for i in range(96)], 16, 0)  # 32 sources of each length
+    for batch in map(batches, range(6)):
         assert (batch.source[:, -1] == EOS).all()
         assert (batch.target_input[:, 0] == BOS).all()
 

@@ -73,28 +73,49 @@ def test_what_is_recorded_before_training_is_what_the_network_does_sample_by_sam
 
 
 @pytest.mark.parametrize("part", ["training", "validation"])
-def test_a_sample_is_drawn_once_and_kept_in_the_order_of_the_corpus(part):
+def test_every_seed_probes_the_same_sample(part):
     data, name = load_pieces(TINY), f"probed_{part}"
     chosen, others = (probed_parts(data, replace(TINY, seed=seed, **{name: 7}))[part] for seed in (1, 2))
     assert chosen.references == others.references
+
+
+@pytest.mark.parametrize("part", ["training", "validation"])
+def test_a_probed_sample_is_in_the_order_of_the_corpus(part):
+    data, name = load_pieces(TINY), f"probed_{part}"
+    chosen = probed_parts(data, replace(TINY, seed=1, **{name: 7}))[part]
     known = data.train_targets if part == "training" else data.validation_targets
     places = [known.index(reference) for reference in chosen.references]
     assert len(chosen.corpus) == 7
     assert places == sorted(places)
     assert places != list(range(7))  # drawn, not the first
+
+
+@pytest.mark.parametrize("part", ["training", "validation"])
+def test_references_of_a_probed_sample_are_its_targets(part):
+    data, name = load_pieces(TINY), f"probed_{part}"
+    chosen = probed_parts(data, replace(TINY, seed=1, **{name: 7}))[part]
     for i, reference in enumerate(chosen.references):
         assert data.pieces.decode([chosen.corpus.target(i)]) == [reference]
+
+
+@pytest.mark.parametrize("part", ["training", "validation"])
+def test_a_sample_larger_than_its_part_is_refused(part):
+    data, name = load_pieces(TINY), f"probed_{part}"
     message = f"{name} is 401, but there are … {part} pairs"
     assert_refused(lambda: probed_parts(data, replace(TINY, **{name: 401})), message)
 
 
 @pytest.mark.slow
-def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked_at(recorded, proxied):
+def test_a_source_that_is_trained_on_begins_with_a_mark():
     data = load_pieces(TINY)
     for corpus in (data.train, data.validation):
         for i in range(len(corpus)):
             assert corpus.source(i)[0] == BOS
             assert min(*corpus.source(i)[1:], *corpus.target(i)) > UNK
+
+
+@pytest.mark.slow
+def test_a_source_that_is_recorded_has_a_mark_at_either_end(recorded, proxied):
     for found, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
         for part in parts:
             source, mask = found[f"{part}.source"], found[f"{part}.source_mask"]
@@ -103,13 +124,29 @@ def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked
             assert ((source == BOS).sum(1) == 1).all()
 
 
+@pytest.fixture(scope="module")
+def uniform(tmp_path_factory):
+    return translation.record(replace(TINY, attention="uniform"), tmp_path_factory.mktemp("uniform"))
+
+
 @pytest.mark.slow
-def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
-    uniform = translation.record(replace(TINY, attention="uniform"), tmp_path)
+def test_uniform_attention_records_no_attention(uniform):
     assert "validation.saliency" not in uniform
     assert "validation.attention" not in uniform
+
+
+@pytest.mark.slow
+def test_uniform_attention_starts_in_the_same_place(uniform, recorded):
     assert uniform["validation.log_probe"][0].equal(recorded["validation.log_probe"][0])
+
+
+@pytest.mark.slow
+def test_uniform_attention_ends_elsewhere(uniform, recorded):
     assert not uniform["validation.log_probe"][-1].equal(recorded["validation.log_probe"][-1])
+
+
+@pytest.mark.slow
+def test_uniform_attention_learns(uniform):
     losses = uniform["validation.loss"].sum(1)
     assert losses[-1] < 0.9 * losses[0]
 
@@ -150,9 +187,12 @@ def test_the_proxys_record_is_of_every_sample_alone(proxied):
         assert proxied["validation.right"][0, i] == (alone.target_output == logits.argmax()).sum()
 
 
-def test_checksums_and_a_set_that_is_unknown():
+def test_only_published_sets_have_checksums():
     assert translation.checksums(TINY) == translation_proxy.checksums(PROXY) == {}
     assert len(translation.checksums(translation.Settings())) == 4
+
+
+def test_an_unknown_set_is_refused():
     assert_refused(lambda: load_pieces(replace(TINY, dataset="multi31k")), "translation set", UnknownName)
 
 
@@ -196,31 +236,62 @@ def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form
     assert_slopes(translation_saliency(model, BATCH), model)
 
 
-def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
+def test_saliency_of_a_sample_hangs_on_no_other():
     model = translator()
     with torch.no_grad():  # as within a snapshot
         together = translation_saliency(model, BATCH)
     for i, (source, target) in enumerate(PAIRS):
         alone = translation_saliency(model, batch_of(i))[0]
         torch.testing.assert_close(together[i, : len(target) + 1, : len(source) + 1], alone)
+
+
+def test_saliency_of_translations_leaves_no_gradient():
+    model = translator()
+    with torch.no_grad():  # as within a snapshot
+        together = translation_saliency(model, BATCH)
     assert not together.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_saliency_in_single_precision_is_the_same():
+    with torch.no_grad():  # as within a snapshot
+        together = translation_saliency(translator(), BATCH)
     single = translation_saliency(translator().float(), BATCH)  # torch has other code for it
     torch.testing.assert_close(single, together.float(), rtol=1e-3, atol=1e-6)
 
 
-def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
+def test_a_variant_of_saliency_is_the_slope_of_the_logit():
     model = translator()
     found = saliency_variants(model, BATCH)
     assert tuple(found) == SALIENCY_VARIANTS
     torch.testing.assert_close(found["logit"], translation_saliency(model, BATCH))
+
+
+def test_a_variant_of_saliency_is_the_slope_of_the_log_probability():
+    model = translator()
+    found = saliency_variants(model, BATCH)
     assert_slopes(found["log_probability"], model, lambda logits: logits.log_softmax(-1))
+
+
+def test_no_word_moves_by_more_than_the_gradient_allows():
+    model = translator()
+    found = saliency_variants(model, BATCH)
     # no word moves by more than the gradient's length times its own
     lengths = model.embedding(BATCH.source).norm(dim=-1)[:, None]
     assert (found["log_probability"].abs() <= found["gradient_norm"] * lengths + 1e-12).all()
+
+
+def test_the_length_of_the_gradient_is_zero_at_padding_alone():
+    model = translator()
+    found = saliency_variants(model, BATCH)
     valid = BATCH.target_mask[:, :, None] & BATCH.source_mask[:, None, :]
     assert (found["gradient_norm"][valid] > 0).all()
     assert (found["gradient_norm"][~valid] == 0).all()
+
+
+def test_variants_of_saliency_leave_no_gradient():
+    model = translator()
+    saliency_variants(model, BATCH)
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
@@ -228,13 +299,26 @@ def test_the_variants_are_slopes_of_the_logit_and_of_the_log_probability():
 
 
 @torch.no_grad()
-def test_equation_5_and_the_loss():
-    proxy, losses = translation_proxy.TranslationProxy(12, 5, generator()), []
+def test_the_proxy_has_two_matrices():
+    proxy = translation_proxy.TranslationProxy(12, 5, generator())
     assert sum(parameter.numel() for parameter in proxy.parameters()) == 2 * 12 * 5
-    for i, (source, target) in enumerate(PAIRS):
+
+
+@torch.no_grad()
+def test_the_proxy_is_equation_5():
+    proxy = translation_proxy.TranslationProxy(12, 5, generator())
+    for i, (source, _) in enumerate(PAIRS):
         bag = torch.stack([proxy.output.weight @ proxy.embedding.weight[word] for word in (*source, EOS)])
         expected = bag.mean(0)
         torch.testing.assert_close(proxy(BATCH.source, BATCH.source_mask)[i], expected)
+
+
+@torch.no_grad()
+def test_the_loss_of_the_proxy_is_that_of_equation_5():
+    proxy, losses = translation_proxy.TranslationProxy(12, 5, generator()), []
+    for source, target in PAIRS:
+        bag = torch.stack([proxy.output.weight @ proxy.embedding.weight[word] for word in (*source, EOS)])
+        expected = bag.mean(0)
         losses += [-expected.log_softmax(0)[word] for word in (*target, EOS)]
     torch.testing.assert_close(proxy.loss(BATCH), torch.stack(losses).mean())
 
