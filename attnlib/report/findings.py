@@ -64,7 +64,7 @@ def _findings_of_kind(kind: str, rows: list[dict]) -> str:
     return (
         f"{heads}: more than half of the variation of scores comes {_sources_of(rows, sharp)}. Position and "
         f"word together rebuild more than {ALL_BUT:.0%} of the attention, and close more than half of the "
-        f"gap that even attention leaves, in {n_rebuilt or 'none'}."
+        f"gap that uniform attention leaves, in {n_rebuilt or 'none'}."
     )
 
 
@@ -87,7 +87,7 @@ def _sources_of(rows: list[dict], sharp: list[dict]) -> str:
 
 
 def _is_rebuilt(row: dict) -> bool:
-    """Return True if position and word rebuild the attention, and more of it than even attention is."""
+    """Return True if position and word rebuild the attention, and more of it than uniform attention is."""
     rebuilt, uniform = row["no_residual_rebuilds"], row["uniform"]
     return rebuilt > ALL_BUT and rebuilt - uniform > (1 - uniform) / 2
 

@@ -23,8 +23,9 @@ import pandas as pd
 from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from companion.book.markup import template
+from companion.book.picture import for_pages
 from companion.book.project import Project, current_project
-from companion.book.style import as_png, as_svg, with_fonts
+from companion.book.style import as_png, as_svg
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.request import Request
@@ -113,7 +114,7 @@ class Page:
                 note.remove()
         elif finding:
             caption = f"{caption} {finding}"
-        svg = with_fonts(as_svg(figure))
+        svg = for_pages(as_svg(figure))
         shown = {"image/svg+xml": svg, "text/plain": f"<figure {name}>"}
         files = {".svg": svg.encode()}
         if self.parameters or not self.drawn:

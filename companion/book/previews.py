@@ -4,9 +4,10 @@ import io
 import textwrap
 from pathlib import Path
 
-import matplotlib as mpl
 import nbformat
 from PIL import Image, ImageDraw, ImageFont
+
+from companion.book.style import FONTS
 
 SIZE = (1200, 630)  # what most sites show whole
 COVER = "attend/temporal_share"  # whose figure stands for pages that have none
@@ -48,9 +49,9 @@ def card(picture: bytes, title: str, book: str) -> bytes:
     draw = ImageDraw.Draw(page)
     lines = textwrap.wrap(title, TITLE_WIDTH, max_lines=TITLE_LINES, placeholder=" …")
     draw.multiline_text(
-        (MARGIN, 36), "\n".join(lines), fill=INK, font=_font("DejaVuSans-Bold", TITLE_LETTERS)
+        (MARGIN, 36), "\n".join(lines), fill=INK, font=_font("LiberationSans-Bold", TITLE_LETTERS)
     )
-    draw.text((MARGIN, SIZE[1] - FOOT), book, fill=MUTED, font=_font("DejaVuSans", FOOT_LETTERS))
+    draw.text((MARGIN, SIZE[1] - FOOT), book, fill=MUTED, font=_font("LiberationSans-Regular", FOOT_LETTERS))
     top = 36 + 62 * len(lines) + 12
     room = (SIZE[0] - 2 * MARGIN, SIZE[1] - FOOT - 12 - top)
     figure = Image.open(io.BytesIO(picture)).convert("RGB")
@@ -66,4 +67,4 @@ def card(picture: bytes, title: str, book: str) -> bytes:
 
 
 def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(str(Path(mpl.get_data_path(), "fonts", "ttf", f"{name}.ttf")), size)
+    return ImageFont.truetype(str(FONTS / f"{name}.ttf"), size)

@@ -1,12 +1,8 @@
 """One look for the whole book: a colour for each part of a state, equal bytes every time."""
 
-import base64
-import html
 import io
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,7 +10,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont
+from matplotlib.font_manager import fontManager
 from PIL import Image
 
 # Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
@@ -36,14 +32,11 @@ TASK_NAMES = {
     "parallel": "your text",
     "aligned": "your text",
 }
-# A letter with a rim, which matplotlib draws twice.
-HALO = (
-    r'(<path d="([^"]*)" style="(fill: #\w+); stroke: #ffffff; stroke-width: [\d.]+)"/>'
-    r'\s*<path d="\2" style="\3"/>'
-)
-# Of a font; reading them takes ten times as long as all else. Kerning is in its table "kern" as well, and no
-# more than that is wanted of them.
-LAYOUT_TABLES = {"GDEF", "GPOS", "GSUB", "MATH"}
+FONTS = Path(__file__).with_name("fonts")
+for font in sorted(FONTS.glob("*.ttf")):
+    fontManager.addfont(font)
+# Before a font of the same name that a machine has in another version, whose letters may be of another width.
+fontManager.ttflist.sort(key=lambda known: Path(known.fname).parent != FONTS)
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("book.mplstyle"), use_default_template=False)
 
 
@@ -88,48 +81,3 @@ def _dots_an_inch(figure: Figure) -> Iterator[None]:
         yield
     finally:
         figure.dpi = before
-
-
-def with_fonts(svg: str) -> str:
-    """The drawing with the letters that its text needs: a picture in a page sees none of the page's fonts."""
-    texts = " ".join(re.findall(r"<text.*?</text>", svg, re.DOTALL))
-    letters = "".join(sorted(set(html.unescape(re.sub("<[^>]*>", "", texts)))))
-    declarations = re.findall('style="(.*?)"', texts)
-    styles = (dict(part.split(": ") for part in declaration.split("; ")) for declaration in declarations)
-    wanted = ("font-family", "font-style", "font-weight")
-    faces = {tuple(style.get(name, "normal").split(",")[0].strip("'") for name in wanted) for style in styles}
-    rules = "".join(
-        f"@font-face {{font-family: '{family}'; font-style: {slant}; font-weight: {weight}; "
-        f"src: url(data:font/ttf;base64,{_font(family, slant, weight, letters)})}}\n"
-        for family, slant, weight in sorted(faces - {("normal",) * 3})
-    )
-    return _hundredths(svg).replace("<defs>", f"<style>{rules}</style>\n <defs>", 1)
-
-
-def _hundredths(svg: str) -> str:
-    """Places to a hundredth of a point, finer than any screen, and an outlined letter once: a third less."""
-
-    def shorter(place: re.Match) -> str:
-        cut = re.sub(r"(\.\d\d)\d+", r"\1", place[2])
-        return place[1] + re.sub(r"\s*([A-Z])\s*", r"\1", cut.strip())
-
-    return re.sub(HALO, r'\1; paint-order: stroke"/>', re.sub(r'( (?:x|y|d)=")([^"]*)', shorter, svg))
-
-
-@cache
-def _font(family: str, slant: str, weight: str, letters: str) -> str:
-    """Some letters of a font, as base64."""
-    from fontTools.subset import Options, Subsetter
-    from fontTools.ttLib import TTFont
-
-    wanted = FontProperties(family=family, style=slant, weight=weight)
-    font = TTFont(findfont(wanted, fallback_to_default=False), recalcTimestamp=False)
-    for table in LAYOUT_TABLES & set(font.keys()):  # beforehand: a table that is dropped later is read first
-        del font[table]
-    options, made = Options(legacy_kern=True, hinting=False), io.BytesIO()
-    options.drop_tables += ["FFTM"]
-    subset = Subsetter(options)
-    subset.populate(text=letters)
-    subset.subset(font)
-    font.save(made)
-    return base64.b64encode(made.getvalue()).decode()

@@ -12,10 +12,10 @@ from notebooks.shared.summaries import shares, summarise
 from notebooks.shared.thresholds import enough
 
 MOVED = {
-    "says_shown": share("words written ahead of their time when all attention is at their place"),
-    "says_left_out": share("words written ahead of their time when attention is even over all other places"),
-    "right_without": share("words right when attention is even over all places but theirs"),
-    "right_at_uniform": share("words right when attention is even over all places"),
+    "says_shown": share("words written ahead of their time when all attention is at their position"),
+    "says_left_out": share("words written ahead of their time at uniform attention over all other positions"),
+    "right_without": share("word accuracy when attention is uniform over all positions but the word's own"),
+    "right_at_uniform": share("word accuracy at uniform attention"),
 }
 ATTENTION = {
     "attention_accuracy": share("words for which the largest weight is at the next word to write"),
@@ -25,21 +25,21 @@ ATTENTION = {
 }
 PROBES = {
     "probe_right": share("lexical probe at the next word to write"),
-    "probe_elsewhere": share("mean of the lexical probe at all other places"),
+    "probe_elsewhere": share("mean of the lexical probe at all other positions"),
     "probe_agreement": share("words for which the probe is largest at the next word to write"),
 }
 COURSE = {  # a network at a checkpoint
     "steps": Column("updates in training", "updates", low=0),
     "loss": Column("cross-entropy", "nats a word", low=0),
-    "accuracy": share("words of held-out sentences that are right"),
+    "accuracy": share("word accuracy on held-out sentences"),
     **ATTENTION,
     **PROBES,
 }
 OUTCOME = {  # a network at the end of its course
     "steps_to_learn": Column(
-        "updates until 95 % of the words are right; empty where they never are", "updates"
+        "updates until word accuracy reaches 95 %; empty where it never does", "updates"
     ),
-    "failed": Column("whether fewer than 95 % of the words are right"),
+    "failed": Column("whether word accuracy is below 95 %"),
     **COURSE,
     "probe_gain": Column("lexical probe at the next word to write, over its mean elsewhere", "times"),
     "above_floor": Column("loss of the bag of words above that of all orders alike", "nats a word"),
@@ -48,7 +48,7 @@ ESTIMATED = ("steps_to_learn", "accuracy", "attention_accuracy")
 READ_OFF = ("loss", *PROBES, "probe_gain")  # of the lexical probe
 COUNTS = {
     "n": Column("networks", "networks", low=0),
-    "never": Column("networks that never have 95 % of the words right", "networks", low=0),
+    "never": Column("networks that never reach a word accuracy of 95 %", "networks", low=0),
     "lowest_accuracy": share("the lowest accuracy of a network"),
     "highest_accuracy": share("the highest accuracy of a network"),
 }
@@ -131,7 +131,7 @@ def outcome_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -
         unit: columns that tell the networks of a group apart.
     """
     frame = networks.frame
-    meaning = "updates until 95 % of the words are right; all updates where they never are"
+    meaning = "updates until word accuracy reaches 95 %; all updates where it never does"
     counted = networks.assign(
         {"steps_to_learn": Column(meaning, "updates")},
         steps_to_learn=frame["steps_to_learn"].fillna(frame["steps"]).astype(float),
@@ -242,7 +242,7 @@ TURNED = {
     "later_less_weight": Column("the second minus the first", "times uniform attention"),
     **MOVED,
     "left_out_less_shown": Column("words written when left out, minus those written when shown"),
-    "without_less_uniform": Column("words right without attention to them, minus those at even attention"),
+    "without_less_uniform": Column("word accuracy without attention to the word, minus that at uniform"),
 }
 
 

@@ -235,7 +235,7 @@ OF_PART = {
     "share": Column("covariance share of the product of this part with itself"),
     "split": Column("covariance shares of this part, mixed terms halved"),
     "moves": share("mean total variation of attention when the part is exchanged, in queries or in keys"),
-    "costs": Column("words right as trained, minus those with the part exchanged", low=-1, high=1),
+    "costs": Column("word accuracy as trained, minus that with the part exchanged", low=-1, high=1),
 }
 WHOLE = "state"  # all three parts together, which have no share
 NEXT_STEP = {

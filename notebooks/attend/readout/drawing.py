@@ -54,7 +54,7 @@ def draw_task(axes: Axes, network: Mapping, task: str) -> None:
     axes.set_xlim(0, 1.75)
     axes.set_xticks([0, 0.5, 1])
     axes.set_ylim(len(ROWS) - 0.5, -0.5)
-    axes.set_xlabel("tokens right")
+    axes.set_xlabel("tokens correct")
 
 
 def chance_of(network: Mapping) -> float:

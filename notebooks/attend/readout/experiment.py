@@ -312,9 +312,9 @@ NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
 ACCURACY = {
     "ablation": Column("what is kept of decoder states and of the context: full, one part, or all others"),
     "chance": share("next words that are the most frequent word of training"),
-    "zero": share("next words that are right, with dropped parts at zero"),
-    "mean": share("next words that are right, with dropped parts at their mean"),
-    "words_only": share("the same with dropped parts at zero, without end marks"),
+    "zero": share("word accuracy with dropped parts at zero"),
+    "mean": share("word accuracy with dropped parts at their mean"),
+    "words_only": share("the same with dropped parts at zero, without end tokens"),
 }
 DERIVED = {
     "above_chance": Column("accuracy with dropped parts at zero, minus the most frequent word's"),
@@ -322,7 +322,7 @@ DERIVED = {
 }
 SHARE = {
     "part": Column("decoder or context, and which part of it; bias is that of the output layer"),
-    "margin_share": Column("part of the right word's logit, its mean taken off, that this part gives"),
+    "margin_share": Column("part of the correct word's logit, its mean taken off, that this part gives"),
     "margin_covariance": Column("covariance of this part's margin with the whole margin, over its variance"),
     "logit_share": Column("product of this part's logits with all logits, over that of all logits"),
 }
@@ -342,7 +342,7 @@ DICTIONARY = {
 }
 CHANCE = {
     "chance": share("held-out words that are the most frequent word of training"),
-    "chance_words": share("the same without end marks"),
+    "chance_words": share("the same without end tokens"),
 }
 
 

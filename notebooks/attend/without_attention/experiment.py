@@ -275,8 +275,8 @@ GROUP = {
     "length": Column("words of each sentence", "words"),
 }
 MEMORY = {
-    "token_accuracy": share("next words that are right, without the end mark"),
-    "exact_match": share("sentences of which every next word is right"),
+    "token_accuracy": share("word accuracy, without the end token"),
+    "exact_match": share("sentences of which every next word is correct"),
     "memory.fitted": Column("R² of the last encoder state by the words read, on the fitted samples", high=1),
     "memory.held_out": Column("the same on held-out sentences", high=1),
     "memory.first": Column("share of the last state's variance that is of the first word"),
@@ -301,12 +301,12 @@ NUMBERS = MEMORY | {
 SEEDS = {"seeds": Column("networks", low=0)}
 POSITION = {"position": Column("position in the source, from 0")}
 STEP = {"step": Column("step of the decoder, from 0")}
-ACCURACY = POSITION | {"accuracy": share("words that are right at this position of the target")}
+ACCURACY = POSITION | {"accuracy": share("word accuracy at this position of the target")}
 SHARE = POSITION | {"share": Column("share of the last state's variance that is of the word here")}
 DECODER_SHARES = {
     "source": Column("share of a state's variance that is of a source word; another sentence is read"),
     "read": Column("the same of a word of the sentence that is read"),
-    "own": Column("share that is of a source word where the right words are read"),
+    "own": Column("share that is of a source word where the correct words are read"),
 }
 READOUT = {
     "margin": Column("fall of the word's logit over the other's where the one is exchanged for the other"),

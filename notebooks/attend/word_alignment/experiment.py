@@ -442,7 +442,7 @@ QUALITY_OF_NETWORK = {
     "quality.token_accuracy": share("next words of held-out samples that are predicted correctly"),
     "quality.perplexity": Column("perplexity of the next word in held-out samples"),
     "quality.loss": Column("cross-entropy of the next word in held-out samples", "nats a word"),
-    "quality_of_judged.token_accuracy": share("next words of samples with gold links that are right"),
+    "quality_of_judged.token_accuracy": share("word accuracy on samples with gold links"),
     "quality_of_judged.loss": Column(
         "cross-entropy of the next word in samples with gold links", "nats a word"
     ),

@@ -27,12 +27,12 @@ QUANTITIES = {
     "input": Column("the same of the input term"),
     "with_input": Column("the same of the five terms with an input component"),
     "beyond": Column("attention that positions alone do not rebuild"),
-    "translation": Column("share of the lexical probe that is on the right source word"),
+    "translation": Column("share of the lexical probe that is on the correct source word"),
     "gain": Column("logarithm of the lexical probe at its best position, minus that of its mean"),
     "word_accuracy": share("words whose source word has the largest lexical probe"),
-    "token_accuracy": share("next words that are right, given the words before"),
-    "on_word": share("attention on the right source word"),
-    "on_end": share("attention on the end mark"),
+    "token_accuracy": share("word accuracy, given the preceding words"),
+    "on_word": share("attention on the correct source word"),
+    "on_end": share("attention on the end token"),
     "attention_accuracy": share("words whose source word has the largest attention"),
     "agreement": share("words where probe and attention are largest at the same position"),
     "agreement_by_chance": Column("the same if the two knew nothing of each other"),
@@ -173,9 +173,9 @@ PROFILES = {
 TASK = {"task": Column("task that the network was trained on")}
 ATTENTION = {"attention": Column("whether attention is learned or held uniform")}
 STEP = {"step": Column("updates so far")}
-CHANCE = {"chance": Column("share of the source that is the right word, as the probe would be by chance")}
-LATE_RISE = {"late_rise": Column("words right at the end, minus those after half of the updates")}
-ABOVE_CHANCE = {"above_chance": Column("share of the lexical probe on the right word, minus chance")}
+CHANCE = {"chance": Column("share of the source that is the correct word, as the probe would be by chance")}
+LATE_RISE = {"late_rise": Column("word accuracy at the end, minus that after half of the updates")}
+ABOVE_CHANCE = {"above_chance": Column("share of the lexical probe on the correct word, minus chance")}
 MEANINGS = {name: column.meaning for name, column in QUANTITIES.items()}
 QUANTITY = {"quantity": Column("what takes over", categories=MEANINGS)}
 TAKEOVER = {

@@ -45,7 +45,7 @@ LENGTH = {
 }
 SHORT_WORD = {"short": Column(f"1: {SHORT[0]} to {SHORT[1]} letters; -1: {LONG[0]} to {LONG[1]}")}
 PLACE = {
-    "place": Column("place of the letter in the word, from 1"),
+    "place": Column("position of the letter in the word, from 1"),
     "common": share("words whose letter is the most common one of its place"),
     "of_place": Column("part of the variance of a sum over letters that the letter of this place makes"),
     "read": share("words whose letter a linear map reads from the vector"),

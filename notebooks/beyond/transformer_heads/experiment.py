@@ -233,7 +233,7 @@ OF_HEAD = {
 HEAD = {**NETWORK, **LEARNED, **STATE} | dict(sorted(OF_HEAD.items()))
 OF_LAYER = {"kind": OF_HEAD["kind"], "layer": Column("layer_1, layer_2, …"), **STATE}
 ABLE = {
-    "token_accuracy": share("words and end marks that are predicted correctly"),
+    "token_accuracy": share("word accuracy, end tokens included"),
     "exact_match": share("sentences that are written without an error"),
     "parameters": Column("parameters of the network"),
 }

@@ -161,14 +161,14 @@ SAMPLES = {
 }
 WORD = {
     "side": Column("source, target, or what the decoder reads (read)"),
-    "place": Column("place of the word, from 0"),
+    "place": Column("position of the word, from 0"),
     "word": Column("the word"),
 }
 WEIGHT = {
     "attention": Column("which attention"),
     "head": Column("number of the head, from 0"),
-    "query": Column("place that attends, from 0"),
-    "key": Column("place that is attended to, from 0"),
+    "query": Column("position that attends, from 0"),
+    "key": Column("position that is attended to, from 0"),
     "weight": share("attention"),
 }
 

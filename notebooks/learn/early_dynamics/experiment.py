@@ -81,9 +81,9 @@ STAGE = {
     )
 }
 JUDGED = {
-    "right": share("Trans of the right translation, mean over words that have one"),
+    "right": share("Trans of the correct translation, mean over words that have one"),
     "first": share("words whose translation is the most probable; tied words share"),
-    "aligned": share("α on the right source word, mean over target words"),
+    "aligned": share("α on the correct source word, mean over target words"),
 }
 NEUTRAL = {"neutral": Column("how far Trans of neutral words is from one half, on average", low=0)}
 OF_CORPUS = {
@@ -101,9 +101,9 @@ CELL = {
 }
 LINK = {
     "table": Column("Trans that α is made of: of the counts, or after all iterations"),
-    "target_position": Column("place of the target word, from 0"),
+    "target_position": Column("position of the target word, from 0"),
     "target": Column("target word"),
-    "source_position": Column("place of the source word, from 0"),
+    "source_position": Column("position of the source word, from 0"),
     "source": Column("source word"),
     "value": share("α of the source word"),
 }

@@ -111,7 +111,7 @@ HEADS = {
     "weight": share("weight of the first head on the next word to write, when the network is judged"),
     "best_other": share("the largest such weight of another head"),
     "wins": Column("whether the first head has the largest weight"),
-    "all_drawn": Column("whether all heads end drawn to the right word"),
+    "all_drawn": Column("whether all heads end drawn to the correct word"),
     "none_drawn": Column("whether no head does"),
     "mixed": Column("whether some heads do and some do not"),
     "all_same": Column("whether each head is on its final side early"),
@@ -120,7 +120,7 @@ SIDES = {
     "drawn": Column("whether the mean weight of all heads ends at or above uniform attention"),
     "same_at_first": Column("whether it is on this side before training"),
     "same": Column("whether it is on this side early"),
-    "probe_at_first": Column("whether the probe, larger at the right place or not, tells the side before"),
+    "probe_at_first": Column("whether the probe, larger at the correct position or not, predicts the side"),
     "probe": Column("whether the probe tells it early"),
 }
 STANDING = {
@@ -131,12 +131,12 @@ HEAD_SETS = {"head_sets": Column("different sets of heads", "sets", low=0)}
 TOGETHER = {
     "n": copying.COUNTS["n"],
     "step": Column("updates after which it is early", "updates"),
-    "all_drawn": Column("networks of which all heads end drawn to the right word", "networks", low=0),
+    "all_drawn": Column("networks of which all heads end drawn to the correct word", "networks", low=0),
     "none_drawn": Column("networks of which no head does", "networks", low=0),
     "mixed": Column("networks of which some heads do", "networks", low=0),
 }
 CHANCES = {
-    "alone": "networks of one head that is drawn to the right word",
+    "alone": "networks of one head that is drawn to the correct word",
     "several": "networks of several heads of which one is",
     "several_less_alone": "the second minus the first, in pairs of one seed",
     "some_good": "chance that one of several heads is good, from the share of single heads that are",
@@ -158,7 +158,7 @@ EARLY_SIDES = {
     "step": Column("updates after which it is early", "updates"),
     "end": Column("updates in all", "updates"),
     "n": copying.COUNTS["n"],
-    "drawn": Column("networks that end drawn to the right word", "networks", low=0),
+    "drawn": Column("networks that end drawn to the correct word", "networks", low=0),
 }
 CONTRASTS = {
     "random_over_alone": "accuracy of several heads minus that of one, in pairs of one seed",
@@ -464,7 +464,7 @@ def _together(networks: Table, early: int) -> Table:
 
 
 def _chances(alone: Table, several: Table, single: Table, heads: int) -> Table:
-    """Return shares of networks that have a head drawn to the right word, of one head and of several."""
+    """Return shares of networks that have a head drawn to the correct word, of one head and of several."""
     drawn = {"alone": alone, "several": several}
     rows = [
         {"chance": chance, **_share(~networks.frame["none_drawn"].astype(bool))}
@@ -483,7 +483,7 @@ def _share(occurs: Sequence[bool]) -> Interval:
 
 
 def _some_drawn(networks: Table) -> dict[int, bool]:
-    """Return by seed whether a network has a head that ends drawn to the right word."""
+    """Return by seed whether a network has a head that ends drawn to the correct word."""
     return {row["seed"]: not row["none_drawn"] for row in networks.records()}
 
 

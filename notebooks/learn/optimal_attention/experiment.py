@@ -511,7 +511,7 @@ SOLVED = {
     "words": Column("words whose best attention is sought", "words", low=0),
     "residual": Column("largest distance from the optimum's conditions that is left", low=0),
 }
-REBUILT = {"all_words": "from β of every word", "right_word": "from β of the right word alone"}
+REBUILT = {"all_words": "from β of every word", "right_word": "from β of the correct word alone"}
 IDENTITY = {
     f"{rebuilt}.{number}": Column(
         f"{number} difference of log-probabilities rebuilt {meaning}", "nats", low=0
@@ -533,13 +533,13 @@ SETS = {"translation": Column("set of sentence pairs"), "classification": Column
 WORKED = {
     **{f"probe_{place}": share(f"β of the {place} position") for place in POSITIONS},
     **{f"optimal_{place}": share(f"α^opt of the {place} position") for place in POSITIONS},
-    "right": share("probability of the right word under α^opt"),
-    "from_right_word": share("the same by equation 12, from β of the right word alone"),
+    "right": share("probability of the correct word under α^opt"),
+    "from_right_word": share("the same by equation 12, from β of the correct word alone"),
     "first_alone": share("the same with all attention on the first position"),
 }
 CELL = {
-    "target_position": Column("place of the target word, from 0"),
-    "source_position": Column("place of the source word, from 0"),
+    "target_position": Column("position of the target word, from 0"),
+    "source_position": Column("position of the source word, from 0"),
     "target": Column("target word"),
     "source": Column("source word"),
     "attention": share("learned attention"),
@@ -550,7 +550,7 @@ UNUSED_CELL = CELL | {
     "says": Column("likeliest word when all attention is at this position"),
     "says_with": share("its probability"),
     **{
-        f"right_{name}": share(f"probability of the right word under {ATTENTIONS[name]}")
+        f"right_{name}": share(f"probability of the correct word under {ATTENTIONS[name]}")
         for name in ("largest_probe", "learned", "optimal", "uniform")
     },
 }

@@ -25,10 +25,10 @@ WAYS = {
 }
 TIMES = {
     "left": Column("updates until attention has left uniform attention", "updates"),
-    "known": Column("updates until the probe is largest at the right word for half of the words", "updates"),
-    "there": Column("updates until the weight is largest at the right word for half of the words", "updates"),
+    "known": Column("updates until the probe is largest at the correct word, for half of them", "updates"),
+    "there": Column("updates until the weight is largest at the correct word, for half of them", "updates"),
     "lead": Column("the last minus the one before: by how much words are known earlier", "updates"),
-    "steps_to_learn": Column("updates until 95 % of the words are right", "updates"),
+    "steps_to_learn": Column("updates until word accuracy reaches 95 %", "updates"),
 }
 WAY = {"way": Column("way that attention goes first; empty where it stays uniform", categories=WAYS)}
 HELD = {

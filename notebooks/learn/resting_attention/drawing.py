@@ -15,9 +15,9 @@ from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY, blank
 
 IN_SHORT = {"sst_as_text": ("negative", "positive")}  # each with the very negative or positive ones
 PLACES = {  # where attention is largest → label, colour
-    "begin": ("at the begin mark", PURPLE),
+    "begin": ("at the begin token", PURPLE),
     "words": ("at a word", "#e4e4e4"),
-    "end": ("at the end mark", AMBER),
+    "end": ("at the end token", AMBER),
 }
 POSITIONS = {"all": "all positions", "words": "words alone"}
 PAIRS = {

@@ -194,7 +194,7 @@ ENDS = {
     "n": Column("pairs", "pairs", low=0),
 }
 REST = {
-    "place": Column("place of the largest attention in more than half of the texts of the commoner label")
+    "place": Column("position of the largest attention in more than half of the texts of the commoner label")
 }
 SET = {
     "common": Column("the commoner label"),

@@ -79,8 +79,8 @@ GROUP = {
 }
 BY_LENGTH = {
     "length": Column("words of a sentence", "words"),
-    "token_accuracy": share("next words that are right, given the words before"),
-    "exact_match": share("sentences of which every next word is right"),
+    "token_accuracy": share("word accuracy, given the preceding words"),
+    "exact_match": share("sentences of which every next word is correct"),
     "bits": Column("information on the sentence that reaches the decoder", "bits a sentence"),
     "bits_of_word": Column("information on the sentence that reaches the decoder", "bits a word"),
 }

@@ -149,7 +149,7 @@ WORKED = {
 CONTEXT = {
     "coordinate": Column("number of the coordinate, from 0"),
     "context": Column("the context there"),
-    "source_place": Column("place of the source word, from 0"),
+    "source_place": Column("position of the source word, from 0"),
     "source": WORKED["source"],
     "state": Column("the encoder state of the source word there"),
     "weighted": Column("the same, times the attention on the word"),
@@ -161,7 +161,7 @@ PREDICTED = {
 MAP = {
     "step": Column("updates so far"),
     "pair": Column("number of the sentence, from 0"),
-    "target_place": Column("place of the word predicted, from 0"),
+    "target_place": Column("position of the word predicted, from 0"),
     "source_place": CONTEXT["source_place"],
     "target": Column("word predicted"),
     "source": WORKED["source"],
@@ -175,7 +175,7 @@ COURSE = {
 }
 NUMBERS = (
     {
-        "token_accuracy": share("next words that are right, given the words before"),
+        "token_accuracy": share("word accuracy, given the preceding words"),
         "exact_match": share("sentences that the network writes without an error"),
     }
     | {f"weights.{name}": COURSE["attention"] for name in WEIGHTS}

@@ -207,24 +207,24 @@ GROUP = {
     "network": Column("how the decoder gets the vector: cho, at every step; sutskever, at the start"),
 }
 QUALITY = {
-    "token_accuracy": share("next words that are right, given the words before"),
+    "token_accuracy": share("word accuracy, given the preceding words"),
     "exact_match": share("sentences that the network writes without an error"),
     "length_right": share("sentences that are written with as many words as the reference"),
     "bleu": Column("BLEU of what the network writes", "points", low=0, high=100),
     "after_error": Column("share of the words after an exchanged one that it makes wrong"),
     "early_over_late": Column("the same in the first third of the places, minus the last third"),
-    "own_hand": Column("words right after the right words, minus words right after what it wrote itself"),
-    "length_over_guess": Column("lengths that are right, minus those guessed from the source's length"),
+    "own_hand": Column("word accuracy after the correct words, minus that after what it wrote itself"),
+    "length_over_guess": Column("lengths that are correct, minus those guessed from the source's length"),
     "beam_gain.exact_match": Column("sentences without an error by beam search, minus by greedy decoding"),
     "beam_gain.bleu": Column("BLEU by beam search, minus by greedy decoding", "points"),
 }
 SAMPLES = {
-    "length_guessed": share("lengths that are right if they are guessed from the source's length"),
-    "length": Column("words of a sentence whose places are told apart", "words"),
+    "length_guessed": share("lengths that are correct if they are guessed from the source's length"),
+    "length": Column("words of a sentence whose positions are distinguished", "words"),
     "of_length": Column("held-out sentences of this length", "sentences"),
     "parameters": Column("weights of the network"),
 }
-PLACE = {"place": Column("place of the word in the sentence, from 1")}
+PLACE = {"place": Column("position of the word in the sentence, from 1")}
 RIGHT = {
     "way": Column(
         "what is right",
@@ -235,7 +235,7 @@ RIGHT = {
         },
     ),
     **PLACE,
-    "right": Column("share of sentences where this is right"),
+    "right": Column("share of sentences where this is correct"),
 }
 ADDED = {
     "effect": Column(
@@ -246,7 +246,7 @@ ADDED = {
         },
     ),
     **PLACE,
-    "added": Column("faults after a wrong word at this place, minus those after the right one"),
+    "added": Column("errors after a wrong word at this position, minus those after the correct one"),
 }
 
 

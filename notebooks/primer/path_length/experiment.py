@@ -114,7 +114,7 @@ STAGE = {"stage": Column("before or after training: untrained, trained")}
 BY_STAGE = [*GROUP, *STAGE]
 NUMBERS = {
     "decay": Column("slope of the norm's logarithm over distance", "decades a step"),
-    "aligned": Column("part of a target word's norms that is at the source word of the same place"),
+    "aligned": Column("part of a target word's norms that is at the source word of the same position"),
     "apart": Column("mean norm at the distance reached most, above that reached least", "decades"),
     "first_over_last": Column("norm between first words, above that between last words", "decades"),
 }
@@ -123,8 +123,8 @@ DISTANCE = {
     "log_norm": Column("mean norm of the gradient at this distance", "decades"),
 }
 ENTRY = {
-    "target": Column("place of the target word, from 1"),
-    "source": Column("place of the source word, from 1"),
+    "target": Column("position of the target word, from 1"),
+    "source": Column("position of the source word, from 1"),
     "norm": share("mean norm of the gradient, over the largest of its matrix"),
 }
 

@@ -229,7 +229,7 @@ class Config(BaseConfig):
     snapshots: Positive = setting(5, "evaluations during training")
     # high, for a short course; narrow networks bear it
     learning_rate: float = setting(3e-2, "of Adam")
-    threshold: float = setting(0.6, "share of words right whose first time tells how fast a network learns")
+    threshold: float = setting(0.6, "word accuracy whose first time tells how fast a network learns")
     samples: Positive = setting(1_000, "sentences that the probe of encoder states is fitted on")
     named: tuple[Annotated[str, OneOf(NAMED)], ...] = setting(
         (), "networks trained on captions: cho, sutskever, bahdanau, luong"
@@ -388,12 +388,12 @@ KIND = {
 }
 NETWORK = {"network": Column("network on captions: cho, sutskever, bahdanau, luong")}
 QUALITY = {
-    "token_accuracy": share("next words that are right, given the words before"),
+    "token_accuracy": share("word accuracy, given the preceding words"),
     "exact_match": share("sentences that the network writes without an error"),
-    "updates": Column("until the threshold of words right is reached; all, where it never is", "updates"),
+    "updates": Column("until the threshold of word accuracy is reached; all, where it never is", "updates"),
 }
-REACHED = {"reached": Column("whether the network reaches the threshold of words right")}
-NUMBER_REACHED = {"reached": Column("networks that reach the threshold of words right", "networks", low=0)}
+REACHED = {"reached": Column("whether the network reaches the threshold of word accuracy")}
+NUMBER_REACHED = {"reached": Column("networks that reach the threshold of word accuracy", "networks", low=0)}
 COURSE = {"step": Column("updates so far"), "token_accuracy": QUALITY["token_accuracy"]}
 COST = {
     "context": Column("multiplications for the contexts of one sample of mean length"),
@@ -404,8 +404,8 @@ COST = {
     "rest": Column("all multiplications but those of the scores"),
     "score": Column("multiplications for the scores"),
     "score_parameters": Column("weights of the scoring function"),
-    "source": Column("words of the source, with its end mark", "words"),
-    "target": Column("words of the target, with its end mark", "words"),
+    "source": Column("words of the source, with its end token", "words"),
+    "target": Column("words of the target, with its end token", "words"),
 }
 COSTLY_KIND = {  # ``decoder`` is what its recurrence costs
     "task": KIND["task"],
@@ -419,13 +419,13 @@ QUERIES = {
     "weight_on_gold": share("attention on source words that the next word translates"),
 }
 OFFSET = {
-    "offset": Column("place of the word, counted from the state's own", "words"),
+    "offset": Column("position of the word, counted from the state's own", "words"),
     "bits": Column("information on the word that a linear probe reads off the state", "bits"),
 }
 NEIGHBOURS = {-1: "before", 0: "own", 1: "after"}  # by offset, as keys have them
 TRANSLATION = {
     "bleu": Column("BLEU of what the network writes", "points"),
-    "late_rise": Column("words right at the end, minus those at three quarters of the updates"),
+    "late_rise": Column("word accuracy at the end, minus that at three quarters of the updates"),
 }
 SCORED = {
     "signature": Column("signature of the BLEU, as sacreBLEU gives it"),

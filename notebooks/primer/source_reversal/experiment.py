@@ -139,19 +139,19 @@ GROUP = {
 PART = {
     "part": Column("of the sentence: all words (token_accuracy), first, middle, last third"),
     "step": Column("updates so far"),
-    "right": share("next words that are right, given the words before"),
+    "right": share("word accuracy, given the preceding words"),
 }
 PLACE = {
-    "place": Column("place of the word in the sentence, from 1"),
-    "right": share("next words that are right at the end of training, given the words before"),
+    "place": Column("position of the word in the sentence, from 1"),
+    "right": share("word accuracy at the end of training, given the preceding words"),
 }
 QUANTITIES = (
     {
-        "speed": share("next words that are right, averaged over training"),
+        "speed": share("word accuracy, averaged over training"),
         "exact_match": share("sentences that the network writes without an error"),
-        "token_accuracy": share("next words that are right when training ends"),
+        "token_accuracy": share("word accuracy when training ends"),
     }
-    | {part: share(f"next words of the {part} third that are right when training ends") for part in THIRDS}
+    | {part: share(f"word accuracy in the {part} third when training ends") for part in THIRDS}
     | {f"long_{part}": share(f"the same, {part} third of the longest sentences") for part in THIRDS}
     | {f"speed_{part}": share(f"speed in the {part} third of the sentence") for part in THIRDS}
 )
@@ -175,7 +175,7 @@ REVERSAL = {
     "cut": Column("smallest distance of linked words, forward minus reversed", "steps"),
     "offset": STEPS["offset"],
 }
-EXAMPLE = {"word": Column("place of the word in a sentence of four, from 1"), "steps": DISTANCE["distance"]}
+EXAMPLE = {"word": Column("position in a sentence of four words, from 1"), "steps": DISTANCE["distance"]}
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:

@@ -1,6 +1,6 @@
-"""The attention of one sentence under two tasks, before and after training."""
+"""The attention of one sentence under two tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,24 +13,24 @@ from notebooks.shared.style import ARROW, INDIGO, blank
 KINDS = {"recurrent": "recurrent", "transformer": "Transformer", "tied": "Transformer, tied maps"}
 TASKS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
 RED = "#c2185b"  # of gold links
-COLUMNS = {  # state and kind of a network → title
-    ("untrained", "transformer"): "Transformer, before training",
-    ("trained", "recurrent"): "recurrent, trained",
-    ("trained", "transformer"): "Transformer, trained",
-}
 INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
 
 
-def example_matrices(example: pd.DataFrame) -> Figure:
-    """Draw a row of panels for each task, a column for each network."""
+def example_matrices(
+    example: pd.DataFrame, titles: Mapping[tuple[str, str], str], *, width: float
+) -> Figure:
+    """Draw a row of panels for each task, and a column for each network, in inches of width.
+
+    ``titles`` are by the state of a network (untrained or trained) and its kind.
+    """
     if example.empty:
         return blank()
-    columns = [names for names in COLUMNS if len(rows_of_network(example, *names))]
+    columns = [names for names in titles if len(rows_of_network(example, *names))]
     tasks = [task for task in TASKS if task in set(example["task"])]
     if not columns:
         return blank()
     heights = [1 + example.loc[example["task"] == task, "target_position"].max() for task in tasks]
-    size = (8.6, 0.24 * sum(heights) + 0.45 * len(heights) + 1.4)
+    size = (width, 0.24 * sum(heights) + 0.45 * len(heights) + 1.4)
     ratios = [height + 0.5 for height in heights]
     with grid(len(tasks), len(columns), size=size, sharex=True, height_ratios=ratios) as (figure, panels):
         for line, task in zip(panels, tasks, strict=True):
@@ -39,10 +39,10 @@ def example_matrices(example: pd.DataFrame) -> Figure:
                 draw_links(axes, network[network["task"] == task], labels=axes is line[0])
             line[0].set_ylabel(f"{task}\n", color=TASKS[task], fontweight="bold")
         for axes, names in zip(panels[0], columns, strict=True):
-            axes.set_title(COLUMNS[names])
-        if panels.shape == (2, 3):
-            panels[0, 2].annotate("every word", (0.4, 0.62), (0.55, 0.84), **INSIDE)
-            panels[1, 2].annotate("topics alone", (0.46, 0.17), (0.02, 0.17), va="center", **INSIDE)
+            axes.set_title(titles[names])
+        if len(tasks) == 2:
+            panels[0, -1].annotate("every word", (0.4, 0.62), (0.62, 0.84), **INSIDE)
+            panels[1, -1].annotate("topics alone", (0.41, 0.17), (0.02, 0.17), va="center", **INSIDE)
     return figure
 
 

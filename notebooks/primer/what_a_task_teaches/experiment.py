@@ -416,23 +416,23 @@ GROUP = {
     "task": Column("what it learns of the same sentences: translation, summary"),
 }
 QUALITY = {
-    "token_accuracy": share("next words that are right, given the words before"),
+    "token_accuracy": share("word accuracy, given the preceding words"),
     "exact_match": share("sentences that the network writes without an error"),
 }
 PARAMETERS = {"parameters": Column("weights of the network")}
-COURSE = {"step": Column("updates so far"), "right": Column("share of next words that are right")}
+COURSE = {"step": Column("updates so far"), "right": Column("word accuracy")}
 STATE = {"state": Column("before or after training: untrained, trained")}
 CHANGES = {"trained": "after training", "untrained": "before it", "learned": "trained minus untrained"}
 PATTERN = {
     "entropy": Column("entropy of the attention of a step", "bits"),
-    "on_end": share("attention on the end mark"),
+    "on_end": share("attention on the end token"),
     "on_gold": share("attention on the source word of the word predicted"),
     "on_topics": share("attention on the words that a summary keeps"),
     "order": Column("rank correlation of steps and most attended words", low=-1, high=1),
     "reach": share("the most attention that a source word ever gets"),
 }
 HEAD = {"layer": Column("layer, from 1"), "head": Column("head of the layer, from 1")}
-REFERENCE = {"reference": Column("attention on gold links alone (gold), or on all words alike (even)")}
+REFERENCE = {"reference": Column("attention on gold links alone (gold), or uniform over all words (even)")}
 PAIR = {
     "kind": GROUP["kind"],
     "first": Column("task of the first network"),
@@ -464,8 +464,8 @@ AGREEMENTS = {
     "task_effect": "this mean minus that between tasks",
 }
 EXAMPLE = {
-    "target_position": Column("place of the word predicted, from 0"),
-    "source_position": Column("place of the source word, from 0"),
+    "target_position": Column("position of the word predicted, from 0"),
+    "source_position": Column("position of the source word, from 0"),
     "target": Column("word predicted"),
     "source": Column("source word"),
     "attention": share("attention of the first network on the source word"),
@@ -493,11 +493,11 @@ OF_BOTH = ("scores", "weights", "ratio")  # levels that self- and cross-attentio
 CLASS = {
     "asking": Column("class of the word that attends"),
     "answering": Column("class of the word that is attended to"),
-    "over_even": Column("attention over even attention"),
+    "over_even": Column("attention relative to uniform attention"),
 }
 TOPIC = {
-    "to_topics": Column("attention of other words to topics, over even attention"),
-    "from_topics": Column("attention of topics to other words, over even attention"),
+    "to_topics": Column("attention of other words to topics, relative to uniform attention"),
+    "from_topics": Column("attention of topics to other words, relative to uniform attention"),
     "one_way": Column("to topics minus from topics"),
 }
 SOURCE = {
