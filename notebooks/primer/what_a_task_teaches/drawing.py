@@ -16,9 +16,7 @@ RED = "#c2185b"  # of gold links
 INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
 
 
-def example_matrices(
-    example: pd.DataFrame, titles: Mapping[tuple[str, str], str], *, width: float
-) -> Figure:
+def example_matrices(example: pd.DataFrame, titles: Mapping[tuple[str, str], str], *, width: float) -> Figure:
     """Draw a row of panels for each task, and a column for each network, in inches of width.
 
     ``titles`` are by the state of a network (untrained or trained) and its kind.
