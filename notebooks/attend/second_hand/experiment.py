@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import cosine_similarity
+from torch.nn.functional import normalize
 
 from attnlib.decomposition.components import Components
 from attnlib.decomposition.rows import attention_of_terms
@@ -294,8 +294,6 @@ class WordSums:
 # over the words of the training targets is subtracted. By its cosine with these rows are judged the input
 # component χ of a word, and the state without its temporal part, h − μ = χ + Δ, at each place of the word.
 
-PLACES = 1_024  # compared with all rows at once
-
 
 @measure(version=1)
 def measure_readout_angles(trained: TrainedModel, fit_samples: int) -> dict:
@@ -328,11 +326,9 @@ def measure_readout_angles(trained: TrainedModel, fit_samples: int) -> dict:
         states = (parts.input + parts.residual)[trace.source_mask].cpu()  # (places, width)
         words = trace.source_tokens[trace.source_mask].cpu()  # (places,)
         judged = row_of[words] >= 0
-        for some_states, some_words in zip(
-            states[judged].split(PLACES), words[judged].split(PLACES), strict=True
-        ):
-            pooled.index_add_(0, some_words, angles(some_states, rows, row_of[some_words]))
-            occurrences.index_add_(0, some_words, torch.ones(len(some_words), dtype=torch.float64))
+        states, words = states[judged], words[judged]
+        pooled.index_add_(0, words, angles(states, rows, row_of[words]))
+        occurrences.index_add_(0, words, torch.ones(len(words), dtype=torch.float64))
     words = (occurrences > 0).nonzero()[:, 0]
     of_input = angles(fitted.encoder.input.float().cpu()[words], rows, row_of[words])
     of_pooled = pooled[words] / occurrences[words, None]
@@ -356,7 +352,7 @@ def angles(
     expected: Int[Tensor, " places"],
 ) -> Float[Tensor, "places angles"]:
     """Return what :data:`ANGLES` names, of each vector and the row that is expected of it."""
-    cosines = cosine_similarity(vectors[:, None, :], rows[None, :, :], dim=-1).double()  # (places, outputs)
+    cosines = (normalize(vectors, dim=-1) @ normalize(rows, dim=-1).T).double()  # (places, outputs)
     of_expected = cosines.gather(1, expected[:, None])  # (places, 1)
     others = cosines.scatter(1, expected[:, None], -torch.inf)
     best_other = others.amax(1, keepdim=True)  # (places, 1)
