@@ -1,4 +1,4 @@
-"""What a summary of the first paper names: words with rebuilt attention, by hand and by a plain loop."""
+"""What a summary of the first paper names: each measurement by hand and by a plain loop."""
 
 import math
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.decomposition.components import Components
 from attnlib.decomposition.terms import alignment_terms
+from attnlib.models.vocabulary import EOS, MARKS
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.second_hand import experiment
 from notebooks.shared.measure import fit_components
+from notebooks.shared.translations import translations
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.worked import assert_answer
 
@@ -134,3 +137,140 @@ def test_what_is_kept_goes_from_none_of_the_gain_to_all_of_it():
     assert [row["number"] for row in rows] == list(range(10))
     assert [rows[0]["term"], rows[1]["term"]] == ["none", "input_input"]
     assert [rows[0]["kept"], rows[-1]["kept"]] == [0, 1]
+
+
+# -- offset of temporal components --
+
+
+def peaks(found):
+    return dict(zip(experiment.PEAKS, found.tolist(), strict=True))
+
+
+def test_peaks_on_the_diagonal_are_at_no_distance():
+    diagonal = torch.arange(5)
+    found = peaks(experiment.compared_peaks(diagonal, diagonal, 5))
+    assert (found["near_diagonal"], found["near_average"], found["average_near_diagonal"]) == (5, 5, 5)
+    assert (found["offset"], found["distance"]) == (0, 0)
+
+
+def test_peaks_by_hand():
+    # Three steps over five positions: the diagonal is 0, 2, 4.
+    temporal, average = torch.tensor([1, 4, 4]), torch.tensor([0, 1, 4])
+    found = peaks(experiment.compared_peaks(temporal, average, 5))
+    assert found["near_diagonal"] == 2  # 1 is beside 0, and 4 is 4
+    assert found["near_average"] == 2  # 4 is three positions from 1
+    assert found["average_near_diagonal"] == 3
+    assert found["offset"] == 1 + 2 + 0
+    assert found["distance"] == 1 + 3 + 0
+    assert found["chance"] == pytest.approx(2 / 5 + 3 / 5 + 2 / 5)  # positions beside 0, 1 and 4
+
+
+def test_peaks_of_a_network_are_those_of_a_plain_loop(trained):
+    fitted = fit_components(trained, 100)
+    matrices = {}
+    for trace in traces(trained.model, trained.task.held_out):
+        for sample, attention in enumerate(trace.attention):
+            source, target = int(trace.source_mask[sample].sum()), int(trace.target_mask[sample].sum())
+            matrices.setdefault((source, target), []).append(attention[:target, :source].double())
+    near = steps = 0
+    for (source, target), samples in matrices.items():
+        if len(samples) < 30:
+            continue
+        average = sum(samples) / len(samples)
+        for step in range(target):
+            products = [
+                float(fitted.decoder.temporal[step] @ key) for key in fitted.encoder.temporal[:source]
+            ]
+            near += len(samples) * (abs(products.index(max(products)) - int(average[step].argmax())) <= 1)
+            steps += len(samples)
+    found = experiment.measure_temporal_offset(trained, 100)
+    assert found["near_average"] == pytest.approx(near / steps, rel=1e-6)
+
+
+def test_peaks_of_the_most_frequent_lengths_have_a_row_for_each_step(trained):
+    found = experiment.measure_temporal_offset(trained, 100)
+    rows = experiment.steps_of_cell(found)
+    assert [row["step"] for row in rows] == list(range(found["cell"]["target_length"]))
+    assert max(row["average"] for row in rows) < found["cell"]["source_length"]
+
+
+# -- variance of words --
+
+
+def test_the_spread_of_words_by_hand():
+    # All at one position, whose mean is 0: χ is 2 for word 4 and −4 for word 5, and word 4 varies by ±1.
+    states = torch.tensor([1.0, 3.0, -4.0])[:, None, None]
+    tokens = torch.tensor([4, 4, 5])[:, None]
+    mask = torch.ones(3, 1, dtype=torch.bool)
+    components = Components(1, n_tokens=6, n_positions=1).update(states, tokens, mask)
+    sums = experiment.WordSums(components)
+    sums.update(components.split(states, tokens, mask).residual, tokens, mask)
+    expected = {
+        "spread": (1 + 1 + 0) / (4 + 4 + 16),
+        "by_word": (1 / 8 + 0) / 2,
+        "words": 2,
+        "listed": [{"word": "e", "count": 2, "spread": 1 / 8}, {"word": "f", "count": 1, "spread": 0}],
+    }
+    assert_answer(sums.result("abcdef"), expected)
+
+
+def test_the_spread_of_a_network_is_that_of_a_plain_loop(trained):
+    fitted = fit_components(trained, 100)
+    within, between = [], []
+    chi = fitted.encoder.input
+    for trace in traces(trained.model, trained.task.held_out):
+        parts = fitted.encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        for sample, place in trace.source_mask.nonzero().tolist():
+            word = int(trace.source_tokens[sample, place])
+            if word >= len(MARKS):
+                within.append(float(parts.residual[sample, place].double().square().sum()))
+                between.append(chi[word].double())
+    spread = torch.stack(between).var(0, correction=0).sum()
+    found = experiment.measure_word_variance(trained, 100)
+    assert found["encoder"]["spread"] == pytest.approx(np.mean(within) / float(spread), rel=1e-4)
+
+
+def test_marks_are_no_words(trained):
+    found = experiment.measure_word_variance(trained, 100)
+    words = {word["word"] for side in experiment.SIDES for word in found[side]["listed"]}
+    assert words & set(MARKS) == set()
+
+
+# -- angles with the readout --
+
+
+def test_angles_by_hand():
+    vectors = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, -3.0]])
+    rows = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+    found = experiment.angles(vectors, rows, torch.tensor([0, 1, 1]))
+    half = math.sqrt(0.5)
+    # Equally close to both rows, a vector is not closest to the one that is expected.
+    assert found.flatten().tolist() == pytest.approx([1, 0, 1, half, half, 0, -1, 0, 0])
+
+
+def test_angles_of_a_network_are_those_of_a_plain_loop(trained):
+    fitted = fit_components(trained, 100)
+    width = trained.model.config.width
+    outputs = sorted({EOS, *np.unique(trained.task.train.target_ids).tolist()})
+    context_rows = trained.model.readout.weight.detach()[:, width:]
+    mean = sum(context_rows[word] for word in outputs) / len(outputs)
+    expected, _ = translations(trained.task)
+    aligned = {}
+    for trace in traces(trained.model, trained.task.held_out):
+        for sample, place in trace.source_mask.nonzero().tolist():
+            word = int(trace.source_tokens[sample, place])
+            if word not in expected:
+                continue
+            state = trace.encoder_states[sample, place] - fitted.encoder.temporal[place].float()
+            cosines = [float(torch.cosine_similarity(state, context_rows[row] - mean, 0)) for row in outputs]
+            best = outputs[cosines.index(max(cosines))]
+            aligned.setdefault(word, []).append(best == expected[word])
+    found = experiment.measure_readout_angles(trained, 100)
+    assert found["words"] == len(aligned)
+    assert found["pooled"]["aligned"] == pytest.approx(np.mean([np.mean(hits) for hits in aligned.values()]))
+
+
+def test_the_gain_is_what_the_residual_adds_to_the_cosine():
+    part = {"cosine": 0.25, "best_other": 0.5, "aligned": 0.0}
+    found = {"input": part, "pooled": part | {"cosine": 0.75}, "words": 3, "chance": 0.1}
+    assert experiment.compared_angles(found)["cosine_gain"] == 0.5
