@@ -307,40 +307,59 @@ def measure_readout_angles(trained: TrainedModel, fit_samples: int) -> dict:
         translation, ``best_other``, the largest with another row, and ``aligned``, how often the
         translation's is the largest; ``words``: number of words; ``chance``: one over the number of rows.
     """
-    task, model = trained.task, trained.model
     fitted = fit_components(trained, fit_samples)
-    outputs = torch.tensor(sorted({EOS, *np.unique(task.train.target_ids).tolist()}))
+    readout = readout_rows(trained, fitted.encoder)
+    sums = torch.zeros(len(readout.row_of), len(ANGLES), dtype=torch.float64)
+    occurrences = torch.zeros(len(readout.row_of), dtype=torch.float64)
+    for trace in traces(trained.model, trained.task.held_out):
+        parts = fitted.encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        tokens = trace.source_tokens.cpu()  # (batch, source)
+        judged = trace.source_mask.cpu() & (readout.row_of[tokens] >= 0)  # (batch, source)
+        words = tokens[judged]  # (places,)
+        pooled = (parts.input + parts.residual).cpu()[judged]  # (places, width)
+        sums.index_add_(0, words, angles(pooled, readout.rows, readout.row_of[words]))
+        occurrences.index_add_(0, words, torch.ones(len(words), dtype=torch.float64))
+    words = (occurrences > 0).nonzero()[:, 0]
+    inputs = fitted.encoder.input.float().cpu()[words]  # (words, width)
+    return rounded(
+        {
+            "input": _mean_angles(angles(inputs, readout.rows, readout.row_of[words])),
+            "pooled": _mean_angles(sums[words] / occurrences[words, None]),
+            "words": len(words),
+            "chance": 1 / len(readout.rows),
+            "known_from": readout.known_from,
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ReadoutRows:
+    """Rows of the output layer that meet the context, of all words that training targets have.
+
+    Attributes:
+        rows: minus their mean.
+        row_of: the row of each source word's translation; −1 for a word without one, or not seen in fitting.
+        known_from: how the translations are known.
+    """
+
+    rows: Float[Tensor, "outputs width"]
+    row_of: Int[Tensor, " words"]
+    known_from: str
+
+
+def readout_rows(trained: TrainedModel, encoder: Components) -> ReadoutRows:
+    """Return the rows of a network's output layer, and which of them belong to which source word."""
+    task, model = trained.task, trained.model
+    outputs = sorted({EOS, *np.unique(task.train.target_ids).tolist()})
     weights = model.readout.weight.detach().cpu()[outputs, model.config.width :]  # (outputs, width)
-    rows = weights - weights.mean(0)
-    place_of = {word: place for place, word in enumerate(outputs.tolist())}
+    place_of = {word: place for place, word in enumerate(outputs)}
     expected, known_from = translations(task)
-    counts = fitted.encoder.token_counts.tolist()
+    counts = encoder.token_counts.tolist()
     row_of = torch.full((len(task.source_vocabulary),), -1)
     for word, translation in expected.items():
         if counts[word] > 0 and translation in place_of:
             row_of[word] = place_of[translation]
-    pooled = torch.zeros(len(row_of), len(ANGLES), dtype=torch.float64)
-    occurrences = torch.zeros(len(row_of), dtype=torch.float64)
-    for trace in traces(model, task.held_out):
-        parts = fitted.encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask)
-        states = (parts.input + parts.residual)[trace.source_mask].cpu()  # (places, width)
-        words = trace.source_tokens[trace.source_mask].cpu()  # (places,)
-        judged = row_of[words] >= 0
-        states, words = states[judged], words[judged]
-        pooled.index_add_(0, words, angles(states, rows, row_of[words]))
-        occurrences.index_add_(0, words, torch.ones(len(words), dtype=torch.float64))
-    words = (occurrences > 0).nonzero()[:, 0]
-    of_input = angles(fitted.encoder.input.float().cpu()[words], rows, row_of[words])
-    of_pooled = pooled[words] / occurrences[words, None]
-    return rounded(
-        {
-            "input": _mean_angles(of_input),
-            "pooled": _mean_angles(of_pooled),
-            "words": len(words),
-            "chance": 1 / len(outputs),
-            "known_from": known_from,
-        }
-    )
+    return ReadoutRows(weights - weights.mean(0), row_of, known_from)
 
 
 ANGLES = ("cosine", "best_other", "aligned")
