@@ -23,6 +23,7 @@ import hashlib
 import io
 import json
 import lzma
+import re
 import tarfile
 import unicodedata
 import zipfile
@@ -39,33 +40,55 @@ from xml.etree import ElementTree
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 
 _HEAD = 1 << 16  # bytes that are looked at to tell encodings and layouts
+_BEGINNING = 64  # bytes that say what a text is instead of sentences
 _SAMPLE = 20  # rows that are looked at to tell a table from lines
 _OF_A_SCRIPT = 0.4  # share of its letters with one upper byte in UTF-16; no letter is that frequent in ASCII
-_SEPARATORS = ("\t", " ||| ")  # of columns; fast_align reads and writes the second
+_SEPARATORS = ("\t", "|||")  # of columns; fast_align reads and writes the second
+_IN_COLUMNS = 0.5  # share of the lines of a table that have its separator; those without are refused
 _SHOWN = 24  # characters of a line in a message
+_MOST_LAYERS = 4  # of packing; some download tools pack what is packed already
 
 _UNPACKERS = {
     b"\x1f\x8b": ("gzip", gzip.open),
     b"BZh": ("bzip2", bz2.open),
     b"\xfd7zXZ\x00": ("xz", lzma.open),
+    b"]\x00\x00": ("lzma", lzma.open),
 }
-_ZIP = b"PK\x03\x04"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second of an archive without files
+_AS_COLUMNS = "save two of its columns as a .tsv file first"
+_AS_LINES = "save its texts as lines of UTF-8 first"
 _UNREADABLE = {
     b"\x28\xb5\x2f\xfd": "packed by Zstandard; unpack it with `zstd -d`",
+    b"\x04\x22\x4d\x18": "packed by LZ4; unpack it with `lz4 -d`",
+    b"\x1f\x9d": "packed by compress; unpack it with `gzip -d`",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it first",
     b"Rar!": "a RAR archive; unpack it first",
     b"%PDF": "a PDF; save its text as UTF-8 first",
     b"\xd0\xcf\x11\xe0": "an Office document; save its text as UTF-8 first",
-    b"PAR1": "a Parquet table; save two of its columns as a .tsv file first",
-    b"version https://git-lfs": "a pointer of Git LFS instead of the text; get the text with `git lfs pull`",
+    b"PAR1": f"a Parquet table; {_AS_COLUMNS}",
+    b"ARROW1": f"an Arrow table; {_AS_COLUMNS}",
+    b"SQLite format 3": f"an SQLite database; {_AS_COLUMNS}",
+    b"\x89HDF": f"an HDF5 file; {_AS_LINES}",
+    b"\x93NUMPY": f"a NumPy array; {_AS_LINES}",
     **dict.fromkeys(
-        (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
+        (b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95"), f"a pickle of Python objects; {_AS_LINES}"
+    ),
+}
+# Beginnings of texts, in lower case and without white space before them.
+_NOT_SENTENCES = {
+    b"version https://git-lfs": "a pointer of Git LFS instead of the text; get the text with `git lfs pull`",
+    b"/annex/objects/": "a pointer of git-annex instead of the text; get the text with `git annex get`",
+    **dict.fromkeys(
+        (b"<!doctype html", b"<html", b"<head>"),
         "a web page; download the file itself instead of the page that shows it",
     ),
+    b"404: not found": "what a server answers where there is no such file; check the address",
     **dict.fromkeys(
-        (b"<srcset", b"<refset", b"<tstset", b"<doc ", b"<DOC ", b"<xliff"),
+        (b"<srcset", b"<refset", b"<tstset", b"<doc ", b"<xliff"),
         "a file of marked-up segments; save what is between <seg> and </seg> as lines first",
     ),
+    b"{\\rtf": "a rich-text document (RTF); save it as plain text in UTF-8 first",
+    **dict.fromkeys((b"webvtt", b"[script info]"), f"a file of subtitles; {_AS_LINES}"),
 }
 _PACKED_ENDINGS = (".gz", ".bz2", ".xz")
 # UTF-32 comes first: the mark of little-endian UTF-16 begins its own.
@@ -80,6 +103,7 @@ _MARKS = {
 _OF_ONE_BYTE = ("cp1252", "cp1250", "cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874")
 _OF_TWO_BYTES = ("gb18030", "big5", "euc-jp", "shift_jis", "euc-kr")
 _READINGS = 8  # in a message, at most
+_LISTED = 6  # files of an archive in a message, at most
 _HEADINGS = {"source", "target", "src", "tgt", "trg", "text", "translation", "sentence"}
 _LANGUAGES = {
     "ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "ga", "he", "hi", "hr",
@@ -240,7 +264,10 @@ def read_bytes(path: str | Path) -> bytes:
         b'one'
     """
     with _opened(Path(path)) as stream, _whole(Path(path), stream):
-        return stream.read()
+        content = stream.read()
+    if content.startswith(_ZIP):
+        raise BadInput(f"{path} is an archive or an Office document; unpack it, or save its sheet as .csv")
+    return content
 
 
 def decode(content: bytes, path: str | Path) -> str:
@@ -321,10 +348,28 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
 
 def _unpacked(file: IO[bytes], label: object, stack: ExitStack) -> io.BufferedReader:
     stream = stack.enter_context(io.BufferedReader(file, _HEAD))  # type: ignore[arg-type]
+    for _ in range(_MOST_LAYERS):
+        inner = _without_a_layer(stream, label, stack)
+        if inner is None:
+            return stream
+        stream = inner
+    raise BadInput(f"{label} is packed more than {_MOST_LAYERS - 1} times; unpack it first")
+
+
+def _without_a_layer(stream: io.BufferedReader, label: object, stack: ExitStack) -> io.BufferedReader | None:
+    """Return what a packed file holds; None for any other file.
+
+    Raises:
+        BadInput: the file is of a form that is not read here.
+    """
     head = stream.peek(_HEAD)
-    for magic, what in _UNREADABLE.items():
+    beginning = head.removeprefix(codecs.BOM_UTF8).lstrip()[:_BEGINNING].lower()
+    for magic, form in _UNREADABLE.items():
         if head.startswith(magic):
-            raise BadInput(f"{label} is {what}")
+            raise BadInput(f"{label} is {form}")
+    for words, form in _NOT_SENTENCES.items():
+        if beginning.startswith(words):
+            raise BadInput(f"{label} is {form}")
     for magic, (name, unpack) in _UNPACKERS.items():
         if head.startswith(magic):
             unpacking = stack.enter_context(unpack(stream))
@@ -332,7 +377,7 @@ def _unpacked(file: IO[bytes], label: object, stack: ExitStack) -> io.BufferedRe
             with _whole(label, inner, name):
                 inner.peek(1)
             return inner
-    return stream
+    return None
 
 
 @contextmanager
@@ -388,10 +433,7 @@ def _members(path: Path, stream: io.BufferedReader, stack: ExitStack) -> Members
         if head.startswith(_ZIP):
             archive = stack.enter_context(zipfile.ZipFile(path))
             names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-            if "[Content_Types].xml" in names or "mimetype" in names:
-                raise BadInput(
-                    f"{path} is an Office document; save its text as UTF-8 first, a sheet as .csv or .tsv"
-                )
+            _check_is_of_texts(path, names)
             members = {name: _opener(archive, name) for name in names}
         elif head[257:262] == b"ustar":
             tar = stack.enter_context(tarfile.open(path))  # noqa: SIM115  closed by the stack
@@ -399,6 +441,18 @@ def _members(path: Path, stream: io.BufferedReader, stack: ExitStack) -> Members
         else:
             return None
     return {name: members[name] for name in sorted(members)}
+
+
+def _check_is_of_texts(path: Path, names: Iterable[str]) -> None:
+    """Refuse files of other programs, which are zip archives as well."""
+    inner = {Path(name).name for name in names}
+    if inner & {"[Content_Types].xml", "mimetype"}:
+        raise BadInput(
+            f"{path} is an Office document or an e-book; save its text as UTF-8 first, a sheet as .csv or "
+            ".tsv"
+        )
+    if "data.pkl" in inner:
+        raise BadInput(f"{path} is a file that torch.save wrote; {_AS_LINES}")
 
 
 def _opener(archive: zipfile.ZipFile, name: str) -> Callable[[], IO[bytes]]:
@@ -437,12 +491,17 @@ def _member(side: _Side, members: Members, stack: ExitStack) -> _Side:
         raise UnknownName(f"file in {side.label}", part, texts)
     elif index is not None and len(texts) == 2:
         chosen, index = texts[index], None
+    elif not texts:
+        listed = ", ".join([*members][:_LISTED]) or "no file at all"
+        raise BadInput(
+            f"{side.label} is an archive without a text ({listed}); give one of plain text, which OPUS calls "
+            "moses"
+        )
     else:
-        listed = ", ".join(texts[:6]) or "none"
-        example = texts[0] if texts else "NAME"
+        listed = ", ".join(texts[:_LISTED])
         raise BadInput(
             f"{side.label} is an archive of {len(texts)} texts ({listed}); name one, as in "
-            f"{side.name}#{example}"
+            f"{side.name}#{texts[0]}"
         )
     label = f"{side.label}#{chosen}"
     with _whole(side.label, None, "archive"):
@@ -467,26 +526,48 @@ def _lines_of(side: _Side) -> Iterator[str]:
     if _ending(side.name) == ".csv" and names_side:
         return _cells(_csv_rows(lines, side.label), side)
     head = list(islice(lines, _SAMPLE))
-    if head and head[0].startswith("<?xml"):
-        raise BadInput(
-            f"{side.label} is XML: if it is a translation memory, let its name end in .tmx; else save its "
-            "segments as lines first"
-        )
-    if _are_json_objects(head):
-        raise BadInput(
-            f"{side.label} has a JSON object in each line; save two of their fields as the columns of a .tsv "
-            "file first"
-        )
+    _check_are_sentences(head, side.label)
     lines = chain(head, lines)
-    separator = _separator(head)
-    if side.part is not None or (side.index is not None and separator is not None):
-        return _cells((line.split(separator or "\t") for line in lines), side)
+    separator = _separator(head, share=_IN_COLUMNS)
+    if side.part is not None:
+        return _cells(_split_rows(lines, separator or "\t"), side)
+    if side.index is not None and separator is not None:
+        return _cells(_complete_rows(_split_rows(lines, separator), side.label), side)
     return lines
 
 
-def _are_json_objects(lines: Iterable[str]) -> bool:
-    filled = [line for line in lines if line.strip()]
-    return bool(filled) and all(map(_is_json_object, filled))
+def _check_are_sentences(head: list[str], label: str) -> None:
+    """Refuse files whose lines are no sentences.
+
+    Raises:
+        BadInput: the lines are XML, JSON, subtitles, messages of gettext or words of CoNLL-U.
+    """
+    filled = [line for line in head if line.strip()]
+    if filled and filled[0].startswith("<?xml"):
+        raise BadInput(
+            f"{label} is XML: if it is a translation memory, let its name end in .tmx; else save its "
+            "segments as lines first"
+        )
+    if filled and all(map(_is_json_object, filled)):
+        raise BadInput(
+            f"{label} has a JSON object in each line; save two of their fields as the columns of a .tsv "
+            "file first"
+        )
+    if _JSON.match("\n".join(head)):
+        raise BadInput(f"{label} is JSON; save two of its fields as the columns of a .tsv file first")
+    for sign, form in _LINE_FORMS.items():
+        if any(sign.match(line) for line in filled):
+            raise BadInput(f"{label} is {form}; {_AS_LINES}")
+
+
+# A list of objects or of texts, or an object of several lines.
+_JSON = re.compile(r'\s*(?:\[\s*\{|\[\s*\n\s*"|\{\s*\n?\s*"[^"\n]*"\s*:|\["[^\n]*"\]\s*$)')
+# By what a line of each form looks like.
+_LINE_FORMS = {
+    re.compile(r"(?:\d+:)?\d\d:\d\d[,.]\d\d\d --> "): "a file of subtitles",
+    re.compile(r'msgid "'): "a file of messages for gettext (PO)",
+    re.compile(r"# (?:sent_id|newdoc|newpar)\b|\d+(?:\t[^\t]+){9}$"): "a treebank (CoNLL-U), a word a line",
+}
 
 
 def _is_json_object(line: str) -> bool:
@@ -496,13 +577,56 @@ def _is_json_object(line: str) -> bool:
         return False
 
 
-def _separator(lines: Iterable[str]) -> str | None:
-    """Return what is between two columns of a table, if every line has it."""
-    filled = [line.strip() for line in lines if line.strip()]
+def _separator(lines: Iterable[str], *, share: float) -> str | None:
+    """Return what is between two columns of a table, if so many of the lines have it."""
+    filled = [line for line in lines if line.strip()]
     for separator in _SEPARATORS:
-        if len(filled) > 1 and all(separator in line for line in filled):
+        n_split = sum(separator in line for line in filled)
+        if n_split and n_split >= share * len(filled):
             return separator
     return None
+
+
+def _split_rows(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    for line in lines:
+        yield [unquoted(cell.strip(" ")) for cell in line.split(separator)]
+
+
+def unquoted(cell: str) -> str:
+    r"""Return the cell of a table without the quotes that csv and pandas put around one with quotes in it.
+
+    Quotes around a whole sentence are its own where none inside is doubled.
+
+    Args:
+        cell: as it is between two tabs.
+
+    Returns:
+        The text of the cell.
+
+    Example:
+        >>> unquoted('"the ""old"" house"'), unquoted('"Come!"')
+        ('the "old" house', '"Come!"')
+    """
+    inner = cell[1:-1]
+    is_quoted = len(cell) > 2 and cell[0] == cell[-1] == '"'
+    if is_quoted and '""' in inner and '"' not in inner.replace('""', ""):
+        return inner.replace('""', '"')
+    return cell
+
+
+def _complete_rows(rows: Iterable[list[str]], label: str) -> Iterator[list[str]]:
+    """Yield the rows of a table of which no column is named; an empty line is a row of empty cells.
+
+    Raises:
+        BadInput: a line is a cell alone.
+    """
+    for number, row in enumerate(rows, start=1):
+        if len(row) == 1 and row[0]:
+            raise BadInput(
+                f"{label}, line {number:,} has one column, unlike most: a line break within a sentence? Mend "
+                "the line, or name the columns, as in #1 and #2; its other cells are then empty"
+            )
+        yield row
 
 
 def _check_one_side(location: Location) -> None:
@@ -515,7 +639,8 @@ def _check_one_side(location: Location) -> None:
         with _opened(location.path) as stream, ExitStack() as stack:
             if _members(location.path, stream, stack) is not None:
                 return  # an archive names its files itself
-        has_both_sides = _separator(islice(_side(location, None), _SAMPLE)) is not None
+        head = list(islice(_side(location, None), _SAMPLE))
+        has_both_sides = len(head) > 1 and _separator(head, share=1) is not None
     if has_both_sides:
         raise BadInput(
             f"{location} has several columns or languages; name one, as in {name}#1 or {name}#en, or give "
@@ -530,10 +655,17 @@ def _ending(name: str) -> str:
     return Path(name).suffix
 
 
+_EXCEL_DELIMITER = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line that Excel reads, and may write
+
+
 def _csv_rows(lines: Iterable[str], label: str) -> Iterator[list[str]]:
     lines = iter(lines)
     first = next(lines, "")
-    delimiter = max(",;\t", key=first.count)
+    named = _EXCEL_DELIMITER.fullmatch(first)
+    if named is not None:
+        first, delimiter = next(lines, ""), named[1]
+    else:
+        delimiter = max(",;\t", key=first.count)
     reader = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, strict=True)
     try:
         for row in reader:
@@ -553,25 +685,27 @@ def _cells(rows: Iterable[list[str]], side: _Side) -> Iterator[str]:
     rows = iter(rows)
     head = list(islice(rows, _SAMPLE))
     column, has_heading = _column(head, side)
-    for row in chain(head[has_heading:], rows):
-        yield row[column] if column < len(row) else ""
+    n_columns = len(head[0]) if head else 0
+    for number, row in enumerate(chain(head, rows), start=1):
+        if len(row) > n_columns:
+            raise BadInput(
+                f"{side.label}, row {number:,} has {len(row)} cells and the first {n_columns}: a cell with a "
+                "separator in it has to be quoted, in a .csv file"
+            )
+        if number > 1 or not has_heading:
+            yield row[column] if column < len(row) else ""
 
 
 def _column(head: list[list[str]], side: _Side) -> tuple[int, bool]:
     """Return which column is meant, from 0, and whether the first row names the columns."""
     first = [cell.strip() for cell in head[0]] if head else []
     headings = [cell.casefold() for cell in first]
-    has_heading = len(set(headings[:2])) == 2 and set(headings[:2]) <= _HEADINGS | _LANGUAGES
+    has_heading = len(set(headings) & (_HEADINGS | _LANGUAGES)) > 1
     n_columns = max(map(len, head), default=0)
     if side.part is None:
         assert side.index is not None
         cells = [row[side.index].strip() for row in head[has_heading:] if side.index < len(row)]
-        filled = [cell for cell in cells if cell]
-        if n_columns > 2 and filled and all(cell.isdecimal() for cell in filled):
-            raise BadInput(
-                f"{side.label} has {n_columns} columns, and column {side.index + 1} has numbers; name the "
-                f"two with sentences, as in source={side.name}#2 target={side.name}#3"
-            )
+        _check_are_texts([cell for cell in cells if cell], side, n_columns=n_columns)
         return side.index, has_heading
     if side.part.isdecimal():
         column = int(side.part) - 1
@@ -581,6 +715,29 @@ def _column(head: list[list[str]], side: _Side) -> tuple[int, bool]:
     if side.part.casefold() in headings:
         return headings.index(side.part.casefold()), True
     raise UnknownName(f"column in the first row of {side.label}", side.part, first)
+
+
+def _check_are_texts(cells: list[str], side: _Side, *, n_columns: int) -> None:
+    """Refuse a column of numbers or of dictionaries, where nobody named the column."""
+    assert side.index is not None
+    column = f"{side.label} has {n_columns} columns, and column {side.index + 1}"
+    has_numbers = bool(cells) and all(cell.isdecimal() for cell in cells)
+    if has_numbers and (n_columns > 2 or _count_rows(cells)):
+        way_out = f"name the two with sentences, as in source={side.name}#2 target={side.name}#3"
+        if n_columns == 2:
+            way_out = "give a table with two columns of sentences"
+        raise BadInput(f"{column} has numbers; {way_out}")
+    if cells and all(_DICTIONARY.match(cell) for cell in cells):
+        raise BadInput(f"{column} has dictionaries; save the two texts in them as columns first")
+
+
+_DICTIONARY = re.compile(r"""\{['"]\w+['"]:""")  # as pandas writes the column of a data set of translations
+
+
+def _count_rows(cells: list[str]) -> bool:
+    """Return True for the numbers of rows, which pandas writes as a first column."""
+    numbers = [int(cell) for cell in cells]
+    return len(numbers) > 1 and numbers[0] in (0, 1) and numbers == [*range(numbers[0], numbers[-1] + 1)]
 
 
 def _segments(side: _Side) -> Iterator[str]:

@@ -35,6 +35,13 @@ _BPE = re.compile(r"(?<=\S)@@(?: +|$)")
 _WORDPIECE = re.compile(r" +##(?=\w)")
 _JOINER = re.compile(r" *￭ *")
 _MOSES = re.compile(r"(?<=\S) @([^\w\s]{1,2})@ (?=\S)")
+_TAG = re.compile(r"</?(?:[abiu]|br|em|font|p|span|strong|sub|sup)(?: [^<>]*)?/?>", re.IGNORECASE)
+_BREAK = re.compile(r" *</?(?:br|p)(?: [^<>]*)?/?> *", re.IGNORECASE)
+_FACTORED = r"[^\s|￨]+(?:[|￨][^\s|￨]+)+"  # house|NN; OpenNMT has a wider bar
+_FACTORS = re.compile(rf"{_FACTORED}(?: {_FACTORED})*")
+# What bytes 80 to BF of UTF-8 are read as in Windows-1252, after the bytes that letters of Europe begin with.
+_LATER = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
+_TWICE_ENCODED = re.compile(f"Ã{_LATER}|Â[\xa0-\xbf]|â€{_LATER}|(?:[ÐÑ]{_LATER}){{2,}}")
 
 
 def _read_entities(line: str) -> str:
@@ -49,12 +56,38 @@ def _joined_spaces(line: str) -> str:
     return " ".join(line.replace(" ", "").replace(_SPACE, " ").split())
 
 
+def _without_tags(line: str) -> str:
+    return _TAG.sub("", _BREAK.sub(" ", line)).strip()
+
+
+def _first_factors(line: str) -> str:
+    return " ".join(re.split("[|￨]", token, maxsplit=1)[0] for token in line.split())
+
+
+def _read_as_utf_8(line: str) -> str:
+    """Return a line of UTF-8 that was read as Windows-1252; any other line as it is."""
+    try:
+        content = b"".join(map(_byte_of, line))
+        return content.decode()
+    except UnicodeError:
+        return line
+
+
+def _byte_of(letter: str) -> bytes:
+    if ord(letter) < 0xA0:  # five bytes have no letter in Windows-1252
+        return letter.encode("latin-1")
+    return letter.encode("cp1252")
+
+
 _LEFTOVERS = (
+    _Leftover("letters that were encoded twice (Ã¤)", _TWICE_ENCODED, _read_as_utf_8),
+    _Leftover("factors (house|NN)", _FACTORS, _first_factors, least=0.5),
     _Leftover("pieces of BPE (@@)", _BPE, partial(_BPE.sub, "")),
     _Leftover("pieces of WordPiece (##)", _WORDPIECE, partial(_WORDPIECE.sub, "")),
     _Leftover("pieces of SentencePiece (▁)", re.compile("(?:^| )▁"), _joined_spaces, least=0.5),
     _Leftover("joiners of OpenNMT (￭)", _JOINER, partial(_JOINER.sub, "")),
     _Leftover("hyphens of Moses (@-@)", _MOSES, partial(_MOSES.sub, r"\1")),
+    _Leftover("tags such as <i>", _TAG, _without_tags),
     _Leftover("entities such as &apos;", _ENTITY, _read_entities, least=0.0),
 )
 

@@ -5,7 +5,8 @@ Three forms are read, and recognised by their content:
 * **Pharaoh**, a line for each pair: ``0-0 1-2 3p4``, source-target, ``-`` sure and ``p`` possible. A line
   without links says that nothing is known of its pair, which is then not judged.
 * **NAACL 2003** (Mihalcea & Pedersen 2003), a line for each link: sentence, source word, target word, and
-  ``S`` for sure or ``P`` for possible; sure by default. Sentences are counted from 1.
+  ``S`` for sure or ``P`` for possible; sure by default. Sentences are counted from 1. Where words are as
+  well, a word 0 stands for no word, and its links are left out.
 * **JSON**, a line for each pair with ``alignment``, a list of ``[source, target]``, and perhaps ``possible``
   likewise, and the words ``src_words`` and ``tgt_words``, which have to be those of the text.
 """
@@ -22,7 +23,7 @@ from attnlib.probes.alignment_error import Link
 from attnlib.text_files import decode, read_bytes
 
 _PHARAOH = re.compile(r"(\d+)([-p])(\d+)")
-_NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
+_NAACL = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SPsp]))?(?:\s+[\d.]+)?")
 MOST_OUTSIDE = 0.01  # of the links of a file, at most, that may lead outside their sentences
 
 
@@ -105,14 +106,15 @@ def read_gold(gold: str | Path | Iterable[str | Gold | None], *, first: int | No
         gold: a file of any of the three forms; or for each sentence pair a line of it, a :class:`Gold`, or
             None.
         first: the number that words are counted from, 0 or 1. By default JSON and Pharaoh count from 0, and
-            NAACL from 1 unless a 0 is in the file.
+            NAACL from 1 unless a link 0 0 is in the file.
 
     Returns:
         The links, counted from 0.
 
     Raises:
-        BadInput: a file that is not there or of no such form; a Pharaoh file that may count from 1, as it has
-            no 0, where ``first`` does not say; a number below ``first``.
+        BadInput: a file that is not there or of no such form; a Pharaoh or JSON file that may count from 1,
+            as it has no 0, or a NAACL file whose 0 may be a word or none, where ``first`` does not say; a
+            number below ``first``.
 
     Example:
         >>> (links,) = read_gold(["0-0 1p2"]).links
@@ -140,13 +142,15 @@ def _lines_of(path: Path) -> list[str]:
     if not path.is_file():
         raise BadInput(f"gold {path} is not there")
     text = decode(read_bytes(path), path)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # line ends of old Macs
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
 def _parsed(lines: Sequence[str], name: str, *, first: int | None) -> GoldFile:
     shown = next((line for line in lines if line.strip()), "")
     if shown.startswith("{"):
-        return _of_json(lines, name, first=first or 0)
+        return _of_json(lines, name, first=first)
     if _NAACL.fullmatch(shown.strip()):
         return GoldFile(_of_naacl(lines, name, first=first))
     return GoldFile(_of_pharaoh(lines, name, first=first))
@@ -166,7 +170,7 @@ def _of_pharaoh(lines: Sequence[str], name: str, *, first: int | None) -> GoldOf
             row.append((int(match[1]), match[2], int(match[3])))
         rows.append(row)
     if first is None:
-        _require_zero(rows, name)
+        _require_zero([(source, target) for row in rows for source, _, target in row], name)
         first = 0
     gold: list[Gold | None] = []
     for number, row in enumerate(rows, start=1):
@@ -178,13 +182,15 @@ def _of_pharaoh(lines: Sequence[str], name: str, *, first: int | None) -> GoldOf
     return tuple(gold)
 
 
-def _require_zero(rows: Sequence[Sequence[tuple[int, str, int]]], name: str) -> None:
+_HOW_TO_SAY = "(--gold-first on the command line, gold_first= in Python)"
+
+
+def _require_zero(links: Sequence[Link], name: str) -> None:
     """Refuse a file whose words may be counted from 1: its links would all be wrong by one, unnoticed."""
-    numbers = [number for row in rows for source, _, target in row for number in (source, target)]
+    numbers = {number for link in links for number in link}
     if numbers and 0 not in numbers:
         raise BadInput(
-            f"{name} has no link of a word 0: say whether words are counted from 0 or from 1 (--gold-first "
-            "on the command line, gold_first= in Python)"
+            f"{name} has no link of a word 0: say whether words are counted from 0 or from 1 {_HOW_TO_SAY}"
         )
 
 
@@ -199,16 +205,17 @@ def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfTe
                 f"{name}, line {number}: {line!r} is not a link; expected sentence, source word, target "
                 "word, and S or P"
             )
-        rows.append((int(match[1]), int(match[2]), int(match[3]), match[4] or "S"))
+        rows.append((int(match[1]), int(match[2]), int(match[3]), (match[4] or "S").upper()))
     if first is None:
-        has_zero = any(0 in (source, target) for _, source, target, _ in rows)
-        first = 0 if has_zero else 1
+        first = _first_of_naacl([(source, target) for _, source, target, _ in rows], name)
     n_sentences = max(sentence for sentence, *_ in rows)
     sure: list[set[Link]] = [set() for _ in range(n_sentences)]
     possible: list[set[Link]] = [set() for _ in range(n_sentences)]
     for sentence, source, target, kind in rows:
         if sentence < 1:
             raise BadInput(f"{name} has a sentence {sentence}; expected numbers from 1")
+        if 0 in (source, target) and first == 1:  # a word that is linked to none
+            continue
         link = _from_zero(source, target, first=first, location=f"{name}, sentence {sentence}")
         (sure if kind == "S" else possible)[sentence - 1].add(link)
     gold: list[Gold | None] = []
@@ -218,7 +225,26 @@ def _of_naacl(lines: Sequence[str], name: str, *, first: int | None) -> GoldOfTe
     return tuple(gold)
 
 
-def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
+def _first_of_naacl(links: Sequence[Link], name: str) -> int:
+    """Return the number of the first word, which is 0 where the first words of both sides are linked.
+
+    Raises:
+        BadInput: a 0 is on one side of a link only: it is the first word, or no word at all.
+    """
+    if (0, 0) in links:
+        return 0
+    if any(0 in link for link in links):
+        raise BadInput(
+            f"{name} has links of a word 0, which is the first word or, in NAACL 2003, none: say whether "
+            f"words are counted from 0 or from 1 {_HOW_TO_SAY}"
+        )
+    return 1
+
+
+def _of_json(lines: Sequence[str], name: str, *, first: int | None) -> GoldFile:
+    if first is None:
+        first = 0
+        _require_zero([link for line in lines for link in _numbers_of_json(line)], name)
     gold: list[Gold | None] = []
     words = []
     for number, line in enumerate(lines, start=1):
@@ -235,6 +261,16 @@ def _of_json(lines: Sequence[str], name: str, *, first: int) -> GoldFile:
         has_words = "src_words" in row and "tgt_words" in row
         words.append((row["src_words"], row["tgt_words"]) if has_words else None)
     return GoldFile(tuple(gold), tuple(words))
+
+
+def _numbers_of_json(line: str) -> list[Link]:
+    """Return the links of a line as they are written; none where it is not of the form."""
+    try:
+        row = json.loads(line)
+        links = [(source, target) for source, target in [*row["alignment"], *row.get("possible", ())]]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []
+    return [link for link in links if all(type(number) is int for number in link)]
 
 
 def _links_of_json(links: Any, location: str, *, first: int) -> frozenset[Link]:

@@ -122,9 +122,28 @@ class ParallelText:
         if self.target is not None:
             files["target"] = Path(self.target)
         for side, path in files.items():
-            if not Location.of(path).path.is_file():
-                raise BadInput(f"{side} {path} does not exist")
+            _require_file(side, Location.of(path).path)
         return files
+
+
+def _require_file(side: str, path: Path) -> None:
+    """Refuse what cannot be read twice, as every text is.
+
+    Raises:
+        BadInput: the path is a folder, a pipe or a link that leads nowhere, or does not exist.
+    """
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise BadInput(f"{side} {path} is a folder; give a file in it")
+    if path.exists() or str(path) == "-":
+        raise BadInput(
+            f"{side} {path} is no file, and a text is read more than once: save it to a file first (packed "
+            "files are read as they are)"
+        )
+    if path.is_symlink():
+        raise BadInput(f"{side} {path} is a link to {path.readlink()}, which does not exist")
+    raise BadInput(f"{side} {path} does not exist")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.models.vocabulary import MARKS, UNK
+from attnlib.text_files import unquoted
 from companion.data.labelled import (
     MIN_COUNT,
     LabelledTask,
@@ -378,4 +379,7 @@ def _own_rows(reader: csv.DictReader, path: Path) -> Iterator[tuple[str, str]]:
             )
         if not row["label"].strip():
             raise BadInput(f"{path}, line {reader.line_num}: no label; fill it in or leave the row out")
-        yield row["text"], row["label"].strip()
+        text = row["text"]
+        if _ending(path) == ".tsv":
+            text = unquoted(text)
+        yield text, row["label"].strip()

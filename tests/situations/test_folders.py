@@ -1,5 +1,6 @@
 """Files as people have them, a folder each: what is read of them, or the line that refuses them."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -77,6 +78,15 @@ def test_files_are_read_or_refused_with_a_way_out(folder):
     with pytest.raises(AttnlibError, match=expected["refused"]) as refusal:
         read(folder, expected)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "folder", [pytest.param(path, id=path.name) for path in FOLDERS if "says" in expected_of(path)]
+)
+def test_what_is_no_plain_text_is_said(folder):
+    expected = expected_of(folder)
+    text = ParallelText(*(folder / name for name in expected["pairs"]))
+    assert re.search(expected["says"], text.about["Not plain text"])
 
 
 @pytest.mark.parametrize("folder", situations(of_models=True))
