@@ -483,20 +483,27 @@ def decay_effects(networks: Table, strongest: Table) -> Table:
 
 
 def _numbers(alignment_terms: dict, residual_contents: dict, interchange: dict) -> dict[str, float | None]:
+    """Return the numbers of one network, from its three measurements."""
     rebuilt, explained = residual_contents["rebuilt"], residual_contents["explained"]
     foreign = residual_contents["foreign"]
     exchanged = interchange["exchanged"]["decoder"]
-    return {
-        **outcomes(alignment_terms),
-        **{f"with_{name}": rebuilt.get(name, {}).get("similarity") for name in ("none", *CONTENTS)},
-        "with_temperature": rebuilt["temperature"]["similarity"],
-        "foreign_words": foreign["similarity"],
-        "foreign_words_accuracy": foreign["accuracy"],
-        **{f"{name}_{side}": explained[side].get(name) for name in CONTENTS for side in SIDES},
-        **{f"residual_variance_{side}": residual_contents["share"][side] for side in SIDES},
-        **{f"scale_{of}": residual_contents["scale"][of] for of in (*SIDES, "scores")},
-        **{f"exchanged_{part}": exchanged[part]["variation"] for part in STATE_PARTS},
-    }
+
+    numbers = dict(outcomes(alignment_terms))
+    for name in ("none", *CONTENTS):
+        numbers[f"with_{name}"] = rebuilt.get(name, {}).get("similarity")
+    numbers["with_temperature"] = rebuilt["temperature"]["similarity"]
+    numbers["foreign_words"] = foreign["similarity"]
+    numbers["foreign_words_accuracy"] = foreign["accuracy"]
+    for name in CONTENTS:
+        for side in SIDES:
+            numbers[f"{name}_{side}"] = explained[side].get(name)
+    for side in SIDES:
+        numbers[f"residual_variance_{side}"] = residual_contents["share"][side]
+    for scaled in (*SIDES, "scores"):
+        numbers[f"scale_{scaled}"] = residual_contents["scale"][scaled]
+    for part in STATE_PARTS:
+        numbers[f"exchanged_{part}"] = exchanged[part]["variation"]
+    return numbers
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:

@@ -263,32 +263,52 @@ def _counted(networks: Table) -> dict[str, int]:
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
     """Return rank correlations with typicality and along the dial, and counts of the networks behind them."""
-    trained, learned = (
-        {name: tables[name].query("among == @among", among=among) for name in IN_GROUPS}
-        for among in ("trained", "learned")
-    )
     kinds = tables["points"].frame["kind"].unique()
-    with_marks = trained["counts"].query("kind in @kinds", kinds=set(trained["along_dial"].frame["kind"]))
     return view(
         _of_kinds_without_networks(kinds),
         keyed(tables["by_task"], "by_task.{task}.{kind}.{quantity}"),
         keyed(tables["across_samples"], "across_samples.{task}.{kind}.{quantity}"),
-        keyed(trained["over_tasks"].query(POOLED), "spearman.{quantity}"),
-        keyed(trained["over_tasks"].query(BY_KINDS), "by_architecture.{kind}.spearman.{quantity}"),
-        keyed(trained["over_families"], "families.spearman.{quantity}"),
-        keyed(trained["counts"].query(POOLED), "families.{column}", OF_FAMILIES),
-        keyed(trained["counts"].query(POOLED), "{column}", ("tasks",)),
-        keyed(trained["along_dial"], "dial.{kind}.{quantity}"),
-        keyed(trained["dial_ends"], "dial.{kind}.ends.{quantity}"),
-        keyed(with_marks, "dial.{kind}.{column}", ("marks",)),
-        keyed(learned["over_families"].query(POOLED), "learned.spearman.{quantity}"),
-        keyed(learned["over_families"].query(BY_KINDS), f"{LEARNED_KIND}.spearman.{{quantity}}"),
-        keyed(learned["counts"].query(POOLED), "learned.{column}", OF_FAMILIES),
-        keyed(learned["counts"].query(BY_KINDS), f"{LEARNED_KIND}.{{column}}", OF_FAMILIES),
-        keyed(learned["along_dial"], "learned.dial.{kind}.{quantity}"),
-        keyed(learned["dial_ends"], "learned.dial.{kind}.ends.{quantity}"),
-        keyed(learned["counts"].query(BY_KINDS), "learned.dial.{kind}.{column}", ("marks",)),
+        _of_trained(_among("trained", tables)),
+        _of_learned(_among("learned", tables)),
     )
+
+
+def _among(among: str, tables: dict[str, Table]) -> dict[str, Table]:
+    """Return the rows of tables that are of one group of networks, the trained or those that have learned."""
+    return {name: tables[name].query("among == @among", among=among) for name in IN_GROUPS}
+
+
+def _of_trained(tables: dict[str, Table]) -> dict[str, object]:
+    """Return numbers of all networks, whether they have learned their task or not, by key."""
+    over_tasks, counts = tables["over_tasks"], tables["counts"]
+    pooled = counts.query(POOLED)
+    kinds_on_dial = set(tables["along_dial"].frame["kind"])
+    of_kinds_on_dial = counts.query("kind in @kinds", kinds=kinds_on_dial)
+
+    numbers = keyed(over_tasks.query(POOLED), "spearman.{quantity}")
+    numbers |= keyed(over_tasks.query(BY_KINDS), "by_architecture.{kind}.spearman.{quantity}")
+    numbers |= keyed(tables["over_families"], "families.spearman.{quantity}")
+    numbers |= keyed(pooled, "families.{column}", OF_FAMILIES)
+    numbers |= keyed(pooled, "{column}", ("tasks",))
+    numbers |= keyed(tables["along_dial"], "dial.{kind}.{quantity}")
+    numbers |= keyed(tables["dial_ends"], "dial.{kind}.ends.{quantity}")
+    numbers |= keyed(of_kinds_on_dial, "dial.{kind}.{column}", ("marks",))
+    return numbers
+
+
+def _of_learned(tables: dict[str, Table]) -> dict[str, object]:
+    """Return numbers of the networks that have learned their task, by key."""
+    over_families, counts = tables["over_families"], tables["counts"]
+    by_kind = counts.query(BY_KINDS)
+
+    numbers = keyed(over_families.query(POOLED), "learned.spearman.{quantity}")
+    numbers |= keyed(over_families.query(BY_KINDS), f"{LEARNED_KIND}.spearman.{{quantity}}")
+    numbers |= keyed(counts.query(POOLED), "learned.{column}", OF_FAMILIES)
+    numbers |= keyed(by_kind, f"{LEARNED_KIND}.{{column}}", OF_FAMILIES)
+    numbers |= keyed(tables["along_dial"], "learned.dial.{kind}.{quantity}")
+    numbers |= keyed(tables["dial_ends"], "learned.dial.{kind}.ends.{quantity}")
+    numbers |= keyed(by_kind, "learned.dial.{kind}.{column}", ("marks",))
+    return numbers
 
 
 def _of_kinds_without_networks(kinds: Iterable[str]) -> dict[str, dict]:

@@ -546,17 +546,25 @@ def _links(m: dict) -> list[dict]:
 
 
 def _numbers(m: dict) -> dict:
-    links = m["attention"] | m["references"]
-    error_rate = {source: by_rule["words"]["error_rate"] for source, by_rule in links.items()}
-    agreement = {source: by_rule["words"]["agreement"] for source, by_rule in links.items()}
+    """Return the numbers of one network, its error rates as differences from that of full attention."""
+    links = {source: by_rule["words"] for source, by_rule in (m["attention"] | m["references"]).items()}
+    full = links["full"]["error_rate"]
+    model_1, diagonal = links["ibm_model_1"]["error_rate"], links["diagonal"]["error_rate"]
+    by_input, by_position = links["input_only"]["agreement"], links["temporal_only"]["agreement"]
+    rise_without = {}
+    for pair in PAIRS:
+        rise_without[pair] = less(links[f"without_{pair}"]["error_rate"], full)
+    by_prediction = {}
+    for outcome, rows in m["by_prediction"].items():
+        by_prediction[outcome] = rows["agreement"]
     return {
         "quality": m["quality"],
         "quality_of_judged": m["quality_of_judged"],
-        "rise_without": {pair: less(error_rate[f"without_{pair}"], error_rate["full"]) for pair in PAIRS},
-        "better_than_ibm_model_1": less(error_rate["ibm_model_1"], error_rate["full"]),
-        "better_than_diagonal": less(error_rate["diagonal"], error_rate["full"]),
-        "input_over_temporal": less(agreement["input_only"], agreement["temporal_only"]),
-        "by_prediction": {outcome: rows["agreement"] for outcome, rows in m["by_prediction"].items()},
+        "rise_without": rise_without,
+        "better_than_ibm_model_1": less(model_1, full),
+        "better_than_diagonal": less(diagonal, full),
+        "input_over_temporal": less(by_input, by_position),
+        "by_prediction": by_prediction,
         "gold": m["gold"],
         "fitted_on": m["fitted_on"],
     }

@@ -402,6 +402,22 @@ def quantity_of(columns: Columns) -> Columns:
     }
 
 
+OF_PART = DATA | PART | QUALITY | CHOICE
+COLUMNS_OF = {  # table → its columns
+    "courses": DATA | COLUMN | PART | SEEDS | STEP | COURSE,
+    "ties": DATA | COLUMN | SEEDS | STEP | TIED,
+    "estimates": OF_PART | COLUMN | quantity_of(OF_PAIRS | XI) | INTERVAL,
+    "networks": OF_PART | quantity_of(OF_NETWORKS) | INTERVAL,
+    "frozen": DATA | PART | QUALITY | INTERVAL,
+    "majorities": DATA | PART | MAJORITY,
+    "saliency": DATA | VARIANT | MEASURE | INTERVAL,
+    "saliency_xi": DATA | VARIANT | MEASURE | QUALITY | INTERVAL,
+    "ties_by_way": DATA | COLUMN | WAY | quantity_of(BY_WAY) | INTERVAL,
+    "ties_at_the_end": DATA | quantity_of(TIED_LAST) | INTERVAL,
+    "ties_broken": DATA | BROKEN,
+}
+
+
 # From what was asked of a data set's runs to the rows of the tables, in percent.
 
 
@@ -809,64 +825,47 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     return tables_of(asked) | {"absent": Table.of(absent, DATA | ABSENT, "a set that is not available")}
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How a table is made of what was asked of each data set.
+
+    Attributes:
+        records: of one data set.
+        row: what a row is.
+        of_translators: whether the table is of translators alone.
+    """
+
+    records: Callable[[Asked], Iterable[dict]]
+    row: str
+    of_translators: bool = False
+
+
+RECIPES = {
+    "courses": Recipe(courses_of, "a pair of networks at a checkpoint"),
+    "ties": Recipe(ties_courses, "a pair of networks at a checkpoint", of_translators=True),
+    "estimates": Recipe(estimates_of, "an estimate over pairs"),
+    "networks": Recipe(networks_of, "an estimate over networks"),
+    "frozen": Recipe(frozen_of, "a difference of two columns"),
+    "majorities": Recipe(majorities_of, "a part of a data set"),
+    "saliency": Recipe(saliency_of, "a reading of saliency", of_translators=True),
+    "saliency_xi": Recipe(saliency_xi_of, "ξ of a reading of saliency", of_translators=True),
+    "ties_by_way": Recipe(ties_estimates, "an estimate over pairs", of_translators=True),
+    "ties_at_the_end": Recipe(ties_at_the_end, "an estimate over networks", of_translators=True),
+    "ties_broken": Recipe(broken_of, "a data set", of_translators=True),
+}
+
+
 def tables_of(asked: Sequence[Asked]) -> dict[str, Table]:
     """Return the tables of several data sets."""
     translated = [of_set for of_set in asked if of_set.runs.ties()]
-
-    def of_each(
-        sets: Sequence[Asked], records: Callable[[Asked], Iterable[dict]], columns: Columns, row: str
-    ) -> Table:
-        return Table.of(chain.from_iterable(map(records, sets)), columns, row)
-
-    of_part = DATA | PART | QUALITY | CHOICE
-    estimates = of_each(
-        asked,
-        estimates_of,
-        of_part | COLUMN | quantity_of(OF_PAIRS | XI) | INTERVAL,
-        "an estimate over pairs",
-    )
-    networks = of_each(
-        asked, networks_of, of_part | quantity_of(OF_NETWORKS) | INTERVAL, "an estimate over networks"
-    )
-    return {
-        "courses": of_each(
-            asked,
-            courses_of,
-            DATA | COLUMN | PART | SEEDS | STEP | COURSE,
-            "a pair of networks at a checkpoint",
-        ),
-        "ties": of_each(
-            translated,
-            ties_courses,
-            DATA | COLUMN | SEEDS | STEP | TIED,
-            "a pair of networks at a checkpoint",
-        ),
-        "estimates": estimates,
-        "networks": networks,
-        "frozen": of_each(asked, frozen_of, DATA | PART | QUALITY | INTERVAL, "a difference of two columns"),
-        "majorities": of_each(asked, majorities_of, DATA | PART | MAJORITY, "a part of a data set"),
-        "saliency": of_each(
-            translated, saliency_of, DATA | VARIANT | MEASURE | INTERVAL, "a reading of saliency"
-        ),
-        "saliency_xi": of_each(
-            translated,
-            saliency_xi_of,
-            DATA | VARIANT | MEASURE | QUALITY | INTERVAL,
-            "ξ of a reading of saliency",
-        ),
-        "ties_by_way": of_each(
-            translated,
-            ties_estimates,
-            DATA | COLUMN | WAY | quantity_of(BY_WAY) | INTERVAL,
-            "an estimate over pairs",
-        ),
-        "ties_at_the_end": of_each(
-            translated, ties_at_the_end, DATA | quantity_of(TIED_LAST) | INTERVAL, "an estimate over networks"
-        ),
-        "ties_broken": of_each(translated, broken_of, DATA | BROKEN, "a data set"),
-        "weakest": weakest(estimates),
-        "least_accurate": least_accurate(networks),
-    }
+    tables = {}
+    for name, recipe in RECIPES.items():
+        sets = translated if recipe.of_translators else asked
+        records = chain.from_iterable(recipe.records(of_set) for of_set in sets)
+        tables[name] = Table.of(records, COLUMNS_OF[name], recipe.row)
+    tables["weakest"] = weakest(tables["estimates"])
+    tables["least_accurate"] = least_accurate(tables["networks"])
+    return tables
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:

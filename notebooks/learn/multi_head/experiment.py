@@ -233,30 +233,49 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     ``single`` are the first trials of all heads, ``elsewhere_{good, bad}`` heads in other bodies.
     """
 
-    def of_shown(name: str) -> Table:
-        return tables[name].query("scenario in @shown", shown=SHOWN)
-
-    compared = tables["together"].query("scenario in @names", names=COMPARED)
-    same = tables["same"].query("scenario in @names", names=COMPARED)
+    good_head = tables["good_head"]
     return view(
         _nothing(config),
-        copying.outcome_keys("{scenario}", of_shown("estimates"), of_shown("counts")),
-        keyed(of_shown("counts"), "{scenario}.{column}", HEAD_SETS),
-        copying.turned_keys("{scenario}.turned", of_shown("turned")),
-        copying.followed_keys("{scenario}.followed", of_shown("followed"), of_shown("followed_counts")),
+        _by_scenario(tables),
         keyed(tables["contrasts"], "{contrast}"),
-        keyed(tables["good_head"], "good_head.{quantity}"),
-        keyed(tables["good_head"].query("quantity == 'wins'"), "good_head.{column}", ["n"]),
+        keyed(good_head, "good_head.{quantity}"),
+        keyed(good_head.query("quantity == 'wins'"), "good_head.{column}", ["n"]),
         copying.outcome_keys("good_head.alone", tables["good_alone"], tables["good_alone_counts"]),
-        keyed(compared, "together.{scenario}.{column}", TOGETHER),
-        keyed(same, "together.{scenario}.same"),
-        keyed(tables["chances"], "chances.{chance}"),
-        keyed(tables["pairs"], "chances.{column}", BOTH),
-        keyed(tables["sides"], "sides.{quantity}"),
-        keyed(tables["early_sides"], "sides.{column}", EARLY_SIDES),
-        keyed(tables["tried"], "heads.{column}", TRIED),
+        _in_one_network(tables),
+        _of_heads(tables),
         keyed(tables["not_run"], "{scenario}.{column}", NOT_RUN),
     )
+
+
+def _by_scenario(tables: dict[str, Table]) -> dict[str, object]:
+    """Return what becomes of the networks of each scenario that is shown, by key."""
+    names = ("estimates", "counts", "turned", "followed", "followed_counts")
+    shown = {name: tables[name].query("scenario in @shown", shown=SHOWN) for name in names}
+    numbers = copying.outcome_keys("{scenario}", shown["estimates"], shown["counts"])
+    numbers |= keyed(shown["counts"], "{scenario}.{column}", HEAD_SETS)
+    numbers |= copying.turned_keys("{scenario}.turned", shown["turned"])
+    numbers |= copying.followed_keys("{scenario}.followed", shown["followed"], shown["followed_counts"])
+    return numbers
+
+
+def _in_one_network(tables: dict[str, Table]) -> dict[str, object]:
+    """Return whether heads of one network go the same way, by key."""
+    compared, same = (
+        tables[name].query("scenario in @names", names=COMPARED) for name in ("together", "same")
+    )
+    numbers = keyed(compared, "together.{scenario}.{column}", TOGETHER)
+    numbers |= keyed(same, "together.{scenario}.same")
+    return numbers
+
+
+def _of_heads(tables: dict[str, Table]) -> dict[str, object]:
+    """Return the chances of one head and of several, their sides, and how many were tried, by key."""
+    numbers = keyed(tables["chances"], "chances.{chance}")
+    numbers |= keyed(tables["pairs"], "chances.{column}", BOTH)
+    numbers |= keyed(tables["sides"], "sides.{quantity}")
+    numbers |= keyed(tables["early_sides"], "sides.{column}", EARLY_SIDES)
+    numbers |= keyed(tables["tried"], "heads.{column}", TRIED)
+    return numbers
 
 
 def _nothing(config: Config) -> dict[str, object]:
