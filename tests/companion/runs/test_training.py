@@ -143,8 +143,8 @@ def test_the_notes_give_the_plan():
         for scale, cell in zip(("quick", "paper"), cells.groups(), strict=True):
             cut = scale == "quick" and task_name == "europarl_de_en"  # by its chapter
             if cell != "not run" and not cut:
-                own = _training(scale, task_name)
-                assert cell.startswith(f"{own['steps']:,} ({own['seeds']})"), (name, scale)
+                plan = _training(scale, task_name)
+                assert cell.startswith(f"{plan['steps']:,} ({plan['seeds']})"), (name, scale)
 
 
 @pytest.mark.parametrize(

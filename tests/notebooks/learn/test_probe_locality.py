@@ -37,10 +37,10 @@ def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, mon
 
     monkeypatch.setattr(AttentiveClassifier, "_states", states)
     monkeypatch.setattr(classifiers, "draw_parameters", torch.no_grad()(initialise))
-    found = record(TINY, tmp_path)
-    assert found["keyword"][0] == 2 * TINY.width
-    assert found["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
-    assert found["next"][0] == found["last"][0] == found["first"][0] == 0
+    recording = record(TINY, tmp_path)
+    assert recording["keyword"][0] == 2 * TINY.width
+    assert recording["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
+    assert recording["next"][0] == recording["last"][0] == recording["first"][0] == 0
 
 
 def test_snapshots_are_close_together_at_first():

@@ -35,7 +35,9 @@ WORKED = beside(__file__, "grammars", yaml.BaseLoader)
 
 def linked(places):
     """Words of the target with their places in the source, where they have one."""
-    return frozenset((int(place), i) for i, own in enumerate(places) for place in own if place != "-")
+    return frozenset(
+        (int(place), i) for i, linked_places in enumerate(places) for place in linked_places if place != "-"
+    )
 
 
 @pytest.mark.parametrize(("command", "actions"), WORKED["commands"].items())
@@ -111,11 +113,11 @@ def test_an_adjective_without_a_noun_after_it_stays():
 def read_date(words):
     """All dates that a source can mean, by datetime."""
     joined = re.sub(r" (st|nd|rd|th)\b|(?<=\d) (?=\d)", "", " ".join(words))
-    found = set()
+    days = set()
     for pattern in WORKED["patterns"]:
         with suppress(ValueError):
-            found.add(datetime.strptime(joined, pattern).date())
-    return found
+            days.add(datetime.strptime(joined, pattern).date())
+    return days
 
 
 @pytest.mark.parametrize(("iso", "form", "words", "places"), WORKED["dates"])
@@ -187,19 +189,19 @@ def read_number(words):
 
 @pytest.mark.parametrize(("number", "words", "places"), WORKED["numbers"])
 def test_numbers_worked_by_hand(number, words, places):
-    said, links = spell(int(number))
-    assert (" ".join(said), links) == (words, linked(places.split()))
-    assert read_number(said) == int(number)
+    spelled, links = spell(int(number))
+    assert (" ".join(spelled), links) == (words, linked(places.split()))
+    assert read_number(spelled) == int(number)
 
 
 def test_every_number_is_read_back_by_another_rule():
-    said = [spell(number)[0] for number in range(10_000)]
-    assert [read_number(words) for words in said] == list(range(10_000))
+    spelled = [spell(number)[0] for number in range(10_000)]
+    assert [read_number(words) for words in spelled] == list(range(10_000))
 
 
 def test_every_number_is_written_differently():
-    said = [spell(number)[0] for number in range(10_000)]
-    assert len(set(said)) == 10_000
+    spelled = [spell(number)[0] for number in range(10_000)]
+    assert len(set(spelled)) == 10_000
 
 
 def test_drawn_numbers_are_their_words():
@@ -220,8 +222,8 @@ def test_each_number_word_is_linked_to_its_digits():
                 assert after[0] % 3 == 2
             else:
                 # The digits linked, each at its place in the group, add up to the word.
-                own = sum(int(digits[-1 - place]) * 10 ** (place % 3) for place in after)
-                assert read_number([word]) == (own // 100 if after[0] % 3 == 2 else own)
+                number = sum(int(digits[-1 - place]) * 10 ** (place % 3) for place in after)
+                assert read_number([word]) == (number // 100 if after[0] % 3 == 2 else number)
 
 
 # Samples drawn by rules

@@ -35,18 +35,20 @@ def products(values):
 
 def test_the_jackknife_by_hand():
     """1, 2, 3: mean product 11/3; without each 6, 3, 2, whose squares about 11/3 sum to 26/3; 2/3 of it."""
-    found = jackknife_interval([1.0, 2.0, 3.0], products)
-    assert found["value"] == pytest.approx(11 / 3)
-    assert found["high"] - found["value"] == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 / 3 * 26 / 3))
-    assert found["low"] + found["high"] == pytest.approx(22 / 3)
-    assert found["n"] == 3
+    interval = jackknife_interval([1.0, 2.0, 3.0], products)
+    assert interval["value"] == pytest.approx(11 / 3)
+    assert interval["high"] - interval["value"] == pytest.approx(
+        stats.t.ppf(0.975, 2) * math.sqrt(2 / 3 * 26 / 3)
+    )
+    assert interval["low"] + interval["high"] == pytest.approx(22 / 3)
+    assert interval["n"] == 3
 
 
 @pytest.mark.parametrize("units", [[2.0], [1.0, 2.0]])
 def test_where_a_number_needs_every_unit_there_is_none(units):
-    found = jackknife_interval(units, products)
-    assert np.isnan([found["low"], found["high"]]).all()
-    assert found["n"] == len(units)
+    interval = jackknife_interval(units, products)
+    assert np.isnan([interval["low"], interval["high"]]).all()
+    assert interval["n"] == len(units)
 
 
 # Means and shares, by scipy.stats
@@ -56,16 +58,16 @@ def test_where_a_number_needs_every_unit_there_is_none(units):
 def test_the_interval_of_a_share_is_that_of_scipy(n, data):
     successes = data.draw(st.integers(0, n))
     expected = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
-    found = share_interval(successes, n)
-    assert (found["low"], found["high"]) == (expected.low, expected.high)
+    interval = share_interval(successes, n)
+    assert (interval["low"], interval["high"]) == (expected.low, expected.high)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12))
 def test_the_interval_of_a_mean_is_that_of_scipy(values):
     assume(np.ptp(values) > 1e-3)  # scipy warns of equal values
-    found = mean_interval(values)
+    interval = mean_interval(values)
     low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
-    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+    assert (interval["low"], interval["high"]) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
 
 
 # The bootstrap
