@@ -148,7 +148,7 @@ def test_the_notes_give_the_plan():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [pytest.param(("one_to_one", "AED", 0), "steps is 0", id="steps_is_0")]
+    ("given", "message"), [pytest.param(("one_to_one", "AED", 0), "steps is 0", id="no update")]
 )
 def test_model_spec_refuses(given, message):
     assert_refused(partial(ModelSpec, *given), message)

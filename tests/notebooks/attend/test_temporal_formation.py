@@ -176,11 +176,7 @@ def test_between_by_hand(given, expected):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            (3000, 20, 8), "at most 4,096: take shorter sentences", id="at_most_4_096_take_shorter_sentences"
-        )
-    ],
+    [pytest.param((3000, 20, 8), "at most 4,096: take shorter sentences", id="too many contexts")],
 )
 def test_unrolled_components_refuses(given, message):
     assert_refused(partial(UnrolledComponents, *given), message)

@@ -424,8 +424,7 @@ def test_best_checkpoint_by_hand(given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [pytest.param(([math.nan],), "no checkpoint has a row", id="no_checkpoint_has_a_row")],
+    ("given", "message"), [pytest.param(([math.nan],), "no checkpoint has a row", id="nothing was measured")]
 )
 def test_best_checkpoint_refuses(given, message):
     assert_refused(partial(best_checkpoint, *given), message)

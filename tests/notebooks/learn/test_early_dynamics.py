@@ -336,7 +336,7 @@ ONE = Corpus.from_ids([[7]], [[4]])
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param((Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding", id="no_mean_embedding"),
+        pytest.param((Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding", id="empty source"),
         pytest.param((ONE, 5, 5), "id 7", id="id_7"),
     ],
 )
@@ -354,20 +354,14 @@ def test_compare_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            (ONE, 6, 6),
-            "a source word has id 7, but there are 6",
-            id="a_source_word_has_id_7_but_there_are_6",
-        )
-    ],
+    [pytest.param((ONE, 6, 6), "a source word has id 7, but there are 6", id="word beyond the vocabulary")],
 )
 def test_cooccurrence_refuses(given, message):
     assert_refused(partial(cooccurrence, *given), message)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [pytest.param((ONE, 8, 8, -1), "iterations is -1", id="iterations_is_1")]
+    ("given", "message"), [pytest.param((ONE, 8, 8, -1), "iterations is -1", id="negative iterations")]
 )
 def test_count_tables_of_refuses(given, message):
     assert_refused(partial(CountTables.of, *given), message)
@@ -375,13 +369,7 @@ def test_count_tables_of_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            ("permutations", 4, 0),
-            "no corpus … did you mean 'permutation'",
-            id="no_corpus_did_you_mean_permutation",
-        )
-    ],
+    [pytest.param(("permutations", 4, 0), "no corpus … did you mean 'permutation'", id="misspelt corpus")],
 )
 def test_draw_refuses(given, message):
     assert_refused(partial(draw, *given), message)
@@ -396,7 +384,7 @@ def test_draw_refuses(given, message):
                 np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]),
             ),
             "a target word has id 4, but there are 4",
-            id="a_target_word_has_id_4_but_there_are_4",
+            id="word beyond the table",
         )
     ],
 )

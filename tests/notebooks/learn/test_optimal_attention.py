@@ -248,7 +248,7 @@ def test_probability_of_right_label_by_hand(given, expected):
         pytest.param(
             (torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.25])),
             "log odds are infinite",
-            id="log_odds_are_infinite",
+            id="certain probability",
         )
     ],
 )

@@ -87,7 +87,7 @@ VECTORS = torch.tensor([[0.0], [0.0]])
                 "words": 3,
             },
             "expected 0 … 2",
-            id="expected_0_2",
+            id="word beyond the vocabulary",
         )
     ],
 )
