@@ -63,14 +63,16 @@ class Mutant:
 def mutants(path: Path) -> Iterator[Mutant]:
     text = path.read_text(encoding="utf-8")
     tree, lines = ast.parse(text), text.splitlines()
-    outside = {id(each) for node in ast.walk(tree) for name in ("annotation", "returns")
-               if (found := getattr(node, name, None)) for each in ast.walk(found)}  # fmt: skip
+    outside = {id(part) for node in ast.walk(tree) for name in ("annotation", "returns")
+               if (annotation := getattr(node, name, None)) for part in ast.walk(annotation)}  # fmt: skip
     inside = {}  # the function whose body has a node, below its name
     for owner in ast.walk(tree):
         prefix = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
-        for own in (own for own in ast.iter_child_nodes(owner) if isinstance(own, ast.FunctionDef)):
-            for each in (each for line in own.body for each in ast.walk(line)):
-                inside.setdefault(id(each), (prefix + own.name, own))
+        for function in (
+            function for function in ast.iter_child_nodes(owner) if isinstance(function, ast.FunctionDef)
+        ):
+            for part in (part for line in function.body for part in ast.walk(line)):
+                inside.setdefault(id(part), (prefix + function.name, function))
     for node in ast.walk(tree):
         match node:
             case ast.Compare(ops=[op]) if type(op) in SWAPS:
@@ -108,13 +110,13 @@ def failed(folder: Path, code: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, preexec_fn=bounded, **given)
     except subprocess.TimeoutExpired:
         return "it hangs"
-    found = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if done.returncode == 0 else (found or [f"exit code {done.returncode}"])[0]
+    failures = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "" if done.returncode == 0 else (failures or [f"exit code {done.returncode}"])[0]
 
 
 def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> None:
-    if said := failed(folder, code):
-        raise SystemExit(f"without a mutant: {said}")
+    if failure := failed(folder, code):
+        raise SystemExit(f"without a mutant: {failure}")
     for mutant in sorted(drawn, key=str):
         start = time.monotonic()
         (folder / mutant.path).write_text(mutant.text, encoding="utf-8")
@@ -129,7 +131,7 @@ def try_all(folder: Path, code: str, drawn: list[Mutant], seed: int) -> None:
 def found_before() -> dict[str, str]:
     """The test that killed a mutant, or nothing, by the mutant's key."""
     lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.is_file() else []
-    return {own["key"]: own["by"] for own in map(json.loads, lines)}
+    return {entry["key"]: entry["by"] for entry in map(json.loads, lines)}
 
 
 def main() -> int:
@@ -149,7 +151,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy(Path(folder))
         for code in TESTS:
-            left = [mutant for key, (own, mutant) in drawn.items() if own == code and not before.get(key)]
+            left = [
+                mutant for key, (target, mutant) in drawn.items() if target == code and not before.get(key)
+            ]
             if left:
                 try_all(Path(folder), code, left, options.seed)
     by = found_before()

@@ -21,16 +21,21 @@ WHERE_USED = beside(__file__, "where_used")
 def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    checked = (each for each in ast.walk(tree) if isinstance(each, ast.If))
-    typing = {own for each in checked if ast.unparse(each.test) == "TYPE_CHECKING" for own in ast.walk(each)}
-    found = set()
+    checked = (statement for statement in ast.walk(tree) if isinstance(statement, ast.If))
+    typing = {
+        inner
+        for statement in checked
+        if ast.unparse(statement.test) == "TYPE_CHECKING"
+        for inner in ast.walk(statement)
+    }
+    imported = set()
     for node in {*ast.walk(tree)} - (typing if executed else set()):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return frozenset(found)
+            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(imported)
 
 
 def rooms(path: Path) -> set[str]:
@@ -45,12 +50,12 @@ def test_the_three_rooms_have_one_direction():
 
 
 def test_a_figure_imports_no_other_figure_but_one():
-    one = (("beyond", "your_own_model"), ("beyond", "transformer_heads"))
+    allowed = (("beyond", "your_own_model"), ("beyond", "transformer_heads"))
     for path in FILES["notebooks"]:
-        own = path.relative_to(ROOT).parts[1:-1]
+        figure = path.relative_to(ROOT).parts[1:-1]
         names = {tuple(name.split(".")[1:3]) for name in imports(path) if name.startswith("notebooks.")}
-        others = {name for name in names if name[0] != "shared" and name != own}
-        assert {(own, name) for name in others} <= {one}, path
+        others = {name for name in names if name[0] != "shared" and name != figure}
+        assert {(figure, name) for name in others} <= {allowed}, path
 
 
 def calls_backward(path: Path) -> bool:
@@ -166,12 +171,12 @@ NODE = [
 @pytest.mark.parametrize("start", NODE, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_a_bare_node_runs_needs_four_packages(start):
     """So does all of this project that it imports, directly or not."""
-    found, waiting = set(), [start]
+    reached, waiting = set(), [start]
     while waiting:
-        if (path := waiting.pop()) not in found:
-            found.add(path)
+        if (path := waiting.pop()) not in reached:
+            reached.add(path)
             needed = {name: name.partition(".")[0] for name in imports(path, executed=True)}
             allowed = BARE | {*WHERE_USED.get(path.relative_to(ROOT).as_posix(), ())}
             assert {*needed.values()} <= allowed | sys.stdlib_module_names, path
-            own = [name for name in needed if needed[name] in ROOMS]  # module or module.name
-            waiting += filter(None, (path_of(name) or path_of(name.rpartition(".")[0]) for name in own))
+            modules = [name for name in needed if needed[name] in ROOMS]  # module or module.name
+            waiting += filter(None, (path_of(name) or path_of(name.rpartition(".")[0]) for name in modules))

@@ -43,7 +43,7 @@ def test_no_generator_yields_within_a_mode_of_torch():
     leaking = []
     for path in FILES:
         generators = [function for function in functions_of(path) if not is_context_manager(function)]
-        yields = [found for function in generators for found in yields_within(function)]
+        yields = [place for function in generators for place in yields_within(function)]
         leaking += [f"{path}:{line}" for line, around in yields if modes_around(around)]
     assert not leaking
 
@@ -52,6 +52,6 @@ def test_every_context_manager_tidies_up_after_an_exception():
     untidy = []
     for path in FILES:
         managers = [function for function in functions_of(path) if is_context_manager(function)]
-        yields = [found for function in managers for found in yields_within(function)]
+        yields = [place for function in managers for place in yields_within(function)]
         untidy += [f"{path}:{line}" for line, around in yields if not tidies_up(around)]
     assert not untidy

@@ -77,8 +77,8 @@ def says_nothing(name: str, annotation: str, documentation: str) -> bool:
     if entry is None:
         return False
     known = set(re.findall(r"[a-z]+", f"{name} {annotation}".lower()))
-    said = set(re.findall(r"[a-z\d']+|[^\w\s.,:;]", entry[1].lower()))
-    return said <= known | _EMPTY_WORDS
+    words = set(re.findall(r"[a-z\d']+|[^\w\s.,:;]", entry[1].lower()))
+    return words <= known | _EMPTY_WORDS
 
 
 def annotations_of(node: ast.FunctionDef) -> dict[str, str]:

@@ -22,9 +22,9 @@ OF_TERMS = [shares, substitution, covariance_shares_by_sample]
 
 @pytest.mark.parametrize("measure", OF_ROWS)
 def test_rows_of_integers_are_as_rows_of_numbers(measure):
-    found = measure(ROWS, ROWS[::-1])
+    result = measure(ROWS, ROWS[::-1])
     expected = measure(np.array(ROWS, dtype=float), np.array(ROWS[::-1], dtype=float))
-    assert torch.equal(found, expected)
+    assert torch.equal(result, expected)
 
 
 def test_chance_takes_integers():
@@ -35,17 +35,17 @@ def test_chance_takes_integers():
 @pytest.mark.parametrize("measure", OF_TERMS)
 @pytest.mark.parametrize("make", [np.asarray, torch.from_numpy, np.ndarray.tolist])
 def test_terms_of_integers_are_as_terms_of_numbers(measure, make):
-    found, expected = measure(make(TERMS)), measure(TERMS.astype(float))
-    assert repr(found) == repr(expected)
+    result, expected = measure(make(TERMS)), measure(TERMS.astype(float))
+    assert repr(result) == repr(expected)
 
 
 @pytest.mark.parametrize("kind", [lambda: Components(1, n_tokens=3, n_positions=2), lambda: Components(1)])
 def test_states_of_integers_are_as_states_of_numbers(kind):
     states, tokens = [[[1], [2]], [[3], [5]]], [[0, 1], [1, 2]]
-    found = kind().update(states, tokens).split(states, tokens)
+    parts = kind().update(states, tokens).split(states, tokens)
     numbers = np.array(states, dtype=float)
     expected = kind().update(numbers, tokens).split(numbers, tokens)
-    assert torch.equal(found.stack(), expected.stack())
+    assert torch.equal(parts.stack(), expected.stack())
 
 
 @pytest.mark.parametrize("measure", OF_ROWS)
@@ -87,8 +87,8 @@ def test_terms_that_are_not_finite_at_padding_do_not_matter(measure):
     terms = TERMS.astype(float)
     terms[..., 2] = math.nan
     source_mask = [[True, True, False]] * 2
-    found, expected = measure(terms, None, source_mask), measure(TERMS[..., :2])
-    assert repr(found) == repr(expected)
+    result, expected = measure(terms, None, source_mask), measure(TERMS[..., :2])
+    assert repr(result) == repr(expected)
 
 
 def test_masks_of_another_shape_are_refused():

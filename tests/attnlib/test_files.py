@@ -59,10 +59,10 @@ def test_what_a_killed_writer_left_goes_when_the_lock_is_next_taken(writer, tmp_
 
 
 def test_the_disk_is_told_of_a_file_before_its_name(tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(os, "fsync", lambda handle: told.append(os.fstat(handle).st_ino))
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
     write_text_atomic(tmp_path / "a", "x")
-    assert told == [path.stat().st_ino for path in (tmp_path / "a", tmp_path)]
+    assert synced == [path.stat().st_ino for path in (tmp_path / "a", tmp_path)]
 
 
 def test_a_lock_is_free_again(tmp_path):
@@ -107,8 +107,8 @@ def test_a_file_stays_where_its_successor_grows_too_large(tmp_path):
 def test_where_nothing_can_be_written_it_is_said_in_a_line(path, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    said = "cannot write … choose a folder you may write to"
-    assert_refused(lambda: write_text_atomic(tmp_path / path, ""), said)
+    message = "cannot write … choose a folder you may write to"
+    assert_refused(lambda: write_text_atomic(tmp_path / path, ""), message)
 
 
 def test_an_error_of_what_is_written_stays_what_it_is(tmp_path):
@@ -171,11 +171,11 @@ def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
         path.write_bytes(content)
         flip(path, bit // 8, bit % 8)
         try:
-            found = read(path)
+            value = read(path)
         except (CorruptFile, UnicodeDecodeError):
             continue
         used += 1  # white space, or a letter of 1e-9
-        assert torch.equal(found, expected) if isinstance(found, torch.Tensor) else found == expected
+        assert torch.equal(value, expected) if isinstance(value, torch.Tensor) else value == expected
     assert used < len(content)
 
 
@@ -183,7 +183,9 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 
 
 @pytest.mark.slow
-@given(st.recursive(LEAVES, lambda own: st.lists(own) | st.dictionaries(st.text() | st.integers(), own)))
+@given(
+    st.recursive(LEAVES, lambda values: st.lists(values) | st.dictionaries(st.text() | st.integers(), values))
+)
 def test_any_json_comes_back(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("sealed") / "j"
     plain = json.loads(json.dumps(content))

@@ -18,8 +18,8 @@ CHECKER = "tests.attnlib.signature_checker"
 
 def test_type_checkers_see_the_names_that_are_imported_on_first_use():
     tree = ast.parse(Path(attnlib.__file__).read_text(encoding="utf-8"))
-    (block,) = (each for each in tree.body if isinstance(each, ast.If))
-    seen = {alias.asname: each.module for each in block.body for alias in each.names}
+    (block,) = (statement for statement in tree.body if isinstance(statement, ast.If))
+    seen = {alias.asname: statement.module for statement in block.body for alias in statement.names}
     assert seen == attnlib._PUBLIC
     assert Path(attnlib.__file__).with_name("py.typed").is_file()
     for name in attnlib.__all__:

@@ -71,7 +71,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 def mistakes(source: str) -> list[str]:
     """``line: what is written, and what to write instead``."""
     tree = ast.parse(source)
-    found = []
+    faults = []
     for first, text in (*docstrings(tree), *messages(tree), *comments(source)):
         prose = NOT_PROSE.sub(lambda match: re.sub(r"[^\n]+", "code", match[0]), text)
         prose = SECTION.sub(lambda match: "\n" * match[0].count("\n") + ".", prose)
@@ -80,8 +80,8 @@ def mistakes(source: str) -> list[str]:
             for pattern, advice in TICS.items():
                 starts_sentence = pattern.startswith("^")  # and then has a capital letter
                 for match in re.finditer(pattern, sentence.strip(), 0 if starts_sentence else re.I):
-                    found.append(f"{first}: {match[0]!r} in {sentence.strip()[:70]!r}: {advice}")
-    return found
+                    faults.append(f"{first}: {match[0]!r} in {sentence.strip()[:70]!r}: {advice}")
+    return faults
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -10,8 +10,8 @@ REFUSED = beside(__file__, "refused")
 
 test_values_that_make_no_sense_are_refused = refused(
     *(
-        (partial(pkgutil.resolve_name(name), **own.get("with", {}) | values), message)
-        for name, own in REFUSED.items()
-        for values, message in own["refused"]
+        (partial(pkgutil.resolve_name(name), **entry.get("with", {}) | values), message)
+        for name, entry in REFUSED.items()
+        for values, message in entry["refused"]
     )
 )

@@ -117,26 +117,26 @@ def test_general_scores_can_be_analysed():
 
 def test_a_model_pass_is_a_trace():
     with pytest.warns(DeprecationWarning, match="ModelPass is deprecated"):
-        found = attnlib.ModelPass(**WORDS, attended=(attention_of(),))
-    assert isinstance(found, Trace)
-    assert isinstance(found, attnlib.ModelPass)
+        model_pass = attnlib.ModelPass(**WORDS, attended=(attention_of(),))
+    assert isinstance(model_pass, Trace)
+    assert isinstance(model_pass, attnlib.ModelPass)
 
 
 @pytest.mark.signatures
 def test_a_model_pass_of_one_sequence_is_a_trace_of_one():
     tokens, mask = torch.tensor([[4, 5]]), torch.ones(1, 2, dtype=torch.bool)
     with pytest.warns(DeprecationWarning, match="ModelPass is deprecated"):
-        found = attnlib.ModelPass.of_one_sequence(tokens, mask, ())
-    assert found.is_one_sequence
-    assert torch.equal(found.target_tokens, tokens)
+        model_pass = attnlib.ModelPass.of_one_sequence(tokens, mask, ())
+    assert model_pass.is_one_sequence
+    assert torch.equal(model_pass.target_tokens, tokens)
 
 
 def test_attended_is_an_attention_with_both_maps():
     alike = LinearMap.none(STATES)
     with pytest.warns(DeprecationWarning, match="Attended is deprecated"):
-        found = Attended("cross", 0, STATES, STATES, "asks", "answers", alike, alike, scale=2.0)
-    assert found.scores.tolist() == [[[[2, 0], [0, 8]]]]
-    assert (found.query_site, found.key_site) == ("asks", "answers")
+        attention = Attended("cross", 0, STATES, STATES, "asks", "answers", alike, alike, scale=2.0)
+    assert attention.scores.tolist() == [[[[2, 0], [0, 8]]]]
+    assert (attention.query_site, attention.key_site) == ("asks", "answers")
 
 
 def test_attended_of_a_trace_are_its_attentions():

@@ -44,9 +44,9 @@ def test_help_waits_for_nothing_heavy():
         "import sys\nfrom attnlib.cli import app\napp(['--help'], standalone_mode=False)\n"
         f"found = [name for name in {heavy!r} if name in sys.modules]\nassert not found, found"
     )
-    said = output_of([sys.executable, "-c", code], ROOT)
+    output = output_of([sys.executable, "-c", code], ROOT)
     for command in ("figures", "run", "book", "serve", "verify", "data"):
-        assert f" {command} " in said
+        assert f" {command} " in output
 
 
 @pytest.mark.long
@@ -61,13 +61,13 @@ def test_any_name_is_a_name_also_where_the_locale_has_ascii_only(project, tmp_pa
     put(root, dict.fromkeys(names[:2], lines))
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "ATTNLIB_ROOT": str(root)}
     run = ["run", "attend/alignment_breakdown", "--explain", "-p", f"source={names[0]}", "-p"]
-    own, gone = ([*run, f"target={name}"] for name in names[1:])
+    command, gone = ([*run, f"target={name}"] for name in names[1:])
     made = "make the run attend-alignment_breakdown-", "nothing was made now"
-    cases = (own, 0, *made), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
-    for words, code, *said in cases:
-        told = output_of([sys.executable, "-m", "attnlib.cli", *words], root, code=code, **ascii_only)
-        assert [piece for piece in said if piece not in told] == []
-        assert "Traceback" not in told
+    cases = (command, 0, *made), (gone, 2, f"cannot read {root}"), (["verify"], 0, "0 changed")
+    for words, code, *pieces in cases:
+        output = output_of([sys.executable, "-m", "attnlib.cli", *words], root, code=code, **ascii_only)
+        assert [piece for piece in pieces if piece not in output] == []
+        assert "Traceback" not in output
     (record,) = root.glob("build/runs/*/run.json")
     assert json.loads(record.read_text(encoding="utf-8"))["parameters"]["source"] == str(root / names[0])
     assert not [*root.rglob("ran")]
@@ -95,8 +95,8 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     put(tmp_path, dict.fromkeys(("my.en", "my.fr"), "a b c\n" * 40))
     words = ["source=my.en", "target=my.fr", "seeds=1"]
     request = prepared(project, "alignment_breakdown", *words)
-    own = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
-    assert request.parameters == own
+    parameters = {"source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1}
+    assert request.parameters == parameters
     assert request.folder == f"build/runs/{request.name}"
     record = project.root / request.folder / "run.json"
     before = record.stat().st_mtime_ns
@@ -220,8 +220,8 @@ def test_minutes_include_training_once(tmp_path):
     assert minutes(tmp_path, "x") is None
     # Trained in other processes, in this one, not at all; and what does not say.
     for computing, training, expected in [(30, 60, 1.5), (90, 60, 1.5), (30, 0, 0.5), (None, 0, None)]:
-        found = {"seconds": computing, "training_seconds": training}
-        (tmp_path / "x.provenance.json").write_text(json.dumps(found), encoding="utf-8")
+        provenance = {"seconds": computing, "training_seconds": training}
+        (tmp_path / "x.provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
         assert minutes(tmp_path, "x") == expected
 
 

@@ -62,13 +62,13 @@ def test_a_build_that_was_stopped_goes_on(checkout, command, to, number, code):
     process = subprocess.Popen(COMMANDS[command], **options, **pipes)
     until(lambda: (checkout.root / "begun").is_file() and (checkout.root / "begun").read_text())
     (os.killpg if to == "group" else os.kill)(process.pid, number)
-    said = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=120)[0]
     until(lambda: not at_work(checkout.root))
-    assert process.returncode == code, said
+    assert process.returncode == code, output
     if command == "attnlib" and number != signal.SIGKILL:
-        assert "Traceback" not in said
-        assert "Exception in thread" not in said
-        assert said.count("the same command goes on from there") >= 1
+        assert "Traceback" not in output
+        assert "Exception in thread" not in output
+        assert output.count("the same command goes on from there") >= 1
     output_of(COMMANDS[command], checkout.root)
     assert (checkout.executed("quick") / "attend" / "one.ipynb").is_file()
 
@@ -76,9 +76,9 @@ def test_a_build_that_was_stopped_goes_on(checkout, command, to, number, code):
 def test_the_second_of_two_builds_is_told_in_a_line_who_works(checkout):
     with locked(checkout.build):
         for command, code in (("attnlib", 2), ("snakemake", 1)):
-            said = output_of(COMMANDS[command], checkout.root, code=code)
-            assert f"is being written by process {os.getpid()}, since" in said
-            assert "Traceback" not in said
+            output = output_of(COMMANDS[command], checkout.root, code=code)
+            assert f"is being written by process {os.getpid()}, since" in output
+            assert "Traceback" not in output
 
 
 def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project):

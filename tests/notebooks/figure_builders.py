@@ -34,10 +34,10 @@ class Given:
 
     def cached(self, spec, measure, **settings):
         self.measured.append(getattr(spec, "resolved", spec))
-        found = self.answer(spec, measure, **settings)
-        if found is None:
+        answer = self.answer(spec, measure, **settings)
+        if answer is None:
             raise NotMeasured(spec.setting)
-        return found
+        return answer
 
 
 def computed(config: BaseConfig, store: Given) -> Outcome:

@@ -42,22 +42,22 @@ class Drawing:
 
     def faults(self) -> list[str]:
         """Return what is wrong with it, in words; nothing where a reader sees all that was drawn."""
-        found = []
+        faults = []
         if not any(axes.has_data() for axes in self.figure.axes):
-            found.append("draws nothing")
+            faults.append("draws nothing")
         if not _texts(self.figure):
-            found.append("has no text")
+            faults.append("has no text")
         if is_cut_off(self.figure):
             self.figure.draw_without_rendering()  # labels are placed while drawing
             if is_cut_off(self.figure):
-                found.append("is cut off")
+                faults.append("is cut off")
         if len(self.alt) <= 20:
-            found.append(f"says too little to those who cannot see it: {self.alt!r}")
+            faults.append(f"says too little to those who cannot see it: {self.alt!r}")
         if not self.caption:
-            found.append("has no caption")
+            faults.append("has no caption")
         if key := re.search(r">[^<]*\b((?:AED|AO|VED)-\w+)", self.svg):
-            found.append(f"labels a network with its key {key[1]!r}")
-        return found
+            faults.append(f"labels a network with its key {key[1]!r}")
+        return faults
 
 
 @dataclass(frozen=True)

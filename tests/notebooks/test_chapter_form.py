@@ -23,13 +23,13 @@ every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 
 
 def cells(source: str) -> list[str]:
-    return [found[1] for found in CELL.finditer(source)]
+    return [match[1] for match in CELL.finditer(source)]
 
 
 def section(source: str, title: str) -> str:
     """Return a section without its heading; empty where the page has none of this title."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", source, re.MULTILINE | re.DOTALL)
-    return found[1] if found else ""
+    match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", source, re.MULTILINE | re.DOTALL)
+    return match[1] if match else ""
 
 
 def folds_and_instruments(source: str) -> int:

@@ -64,11 +64,11 @@ def test_without_published_files_sets_made_by_rule_are_read_unless_asked_to_stop
 
     def reads(**changes):
         planned = module.measurements(override(module.PROFILES["quick"], changes))
-        runs = [vars(one.spec.resolved) for one in planned]
+        runs = [vars(measurement.spec.resolved) for measurement in planned]
         return {run[field] for run in runs for field in ("data", "dataset", "task") if field in run}
 
     assert reads() == set(by_rule)
-    assert not all(own.startswith("known") for own in reads(**stop))
+    assert not all(data_set.startswith("known") for data_set in reads(**stop))
 
 
 @pytest.mark.slow

@@ -44,8 +44,8 @@ def test_a_drawing_of_labelled_marks_has_no_faults():
     ],
 )
 def test_the_one_fault_of_a_drawing_is_found(made, fault):
-    (found,) = made.faults()
-    assert fault in found
+    (message,) = made.faults()
+    assert fault in message
 
 
 def test_numbers_of_a_frame_are_those_of_its_cells_row_by_row():
@@ -61,5 +61,5 @@ def test_numbers_of_a_text_are_read_with_their_intervals():
 
 
 def test_other_words_for_the_same_numbers_are_the_same_table():
-    one, other = (pd.DataFrame({word: [0.5]}, index=["row"]) for word in ("share", "portion"))
-    assert numbers_of_tables([one]) == numbers_of_tables([other])
+    first, other = (pd.DataFrame({word: [0.5]}, index=["row"]) for word in ("share", "portion"))
+    assert numbers_of_tables([first]) == numbers_of_tables([other])

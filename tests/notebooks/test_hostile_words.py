@@ -45,16 +45,21 @@ def parsed(text):
 
 def hostile(page):
     """What of a page is no text, and came from a word."""
-    markup = [own for tag in page.find_all(True) for own in (tag.name, *tag.attrs, *tag.attrs.values())]
-    return [own for own in markup if re.match(r"x-\d|javascript:|onload", own)]
+    markup = [text for tag in page.find_all(True) for text in (tag.name, *tag.attrs, *tag.attrs.values())]
+    return [text for text in markup if re.match(r"x-\d|javascript:|onload", text)]
 
 
 def notebook_of(displayed, title):
     """A notebook with these outputs."""
-    bundles = [own if isinstance(own, dict) else DisplayFormatter().format(own)[0] for own in displayed]
-    texts = [{kind: own for kind, own in bundle.items() if isinstance(own, str)} for bundle in bundles]
-    outputs = [new_output("display_data", data=own) for own in texts]
-    made = new_notebook(cells=[new_code_cell("shown", outputs=[own]) for own in outputs])
+    bundles = [
+        content if isinstance(content, dict) else DisplayFormatter().format(content)[0]
+        for content in displayed
+    ]
+    texts = [
+        {kind: content for kind, content in bundle.items() if isinstance(content, str)} for bundle in bundles
+    ]
+    outputs = [new_output("display_data", data=content) for content in texts]
+    made = new_notebook(cells=[new_code_cell("shown", outputs=[content]) for content in outputs])
     made.cells.insert(0, new_markdown_cell(f"# {title}"))
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return made
@@ -89,7 +94,7 @@ def result_of(figure, texts, out, models):
     with patch("notebooks.attend.readout.experiment.LISTED", 99):
         result = run(Request(experiment, parameters=small | texts), out=out, models=models)
     tables = re.sub(
-        r"x-(\d+)", lambda found: json.dumps(HOSTILE[int(found[1])])[1:-1], json.dumps(result.tables)
+        r"x-(\d+)", lambda match: json.dumps(HOSTILE[int(match[1])])[1:-1], json.dumps(result.tables)
     )
     return replace(result, tables=json.loads(tables))
 
@@ -137,13 +142,13 @@ def shown(texts, tmp_path_factory, models, few_resamples):
     listed = "\n".join(("# All", "", "```{toctree}", *made, "```", ""))
     (site / "index.md").write_text(listed, encoding="utf-8")
     html = built(site)
-    found = {}
+    figures = {}
     for name, (tables, displayed, page) in made.items():
         pages = [HTMLExporter().from_notebook_node(page)[0], (html / f"{name}.html").read_text("utf-8")]
-        bundles = [own for own in displayed if isinstance(own, dict)]
+        bundles = [output for output in displayed if isinstance(output, dict)]
         drawings = [bundle["image/svg+xml"] for bundle in bundles if "image/svg+xml" in bundle]
-        found[name] = Shown(tables, pages, drawings)
-    return found
+        figures[name] = Shown(tables, pages, drawings)
+    return figures
 
 
 @pytest.mark.long
@@ -153,10 +158,10 @@ def test_fifty_hostile_words_are_words(figure, shown):
     made = shown[figure.rpartition("/")[2]]
     pages = [parsed(page) for page in made.pages]
     drawings = [parsed(drawing) for drawing in made.drawings]
-    assert not [own for part in (*pages, *drawings) for own in hostile(part)]
+    assert not [fault for part in (*pages, *drawings) for fault in hostile(part)]
     # With comments: a drawing has the words that it draws as outlines there.
     on_pages = [" ".join(page.find_all(string=True)) for page in pages]
-    told, *seen = [{*re.findall(r"x-\d+", text)} for text in (made.tables, *on_pages)]
+    given, *seen = [{*re.findall(r"x-\d+", text)} for text in (made.tables, *on_pages)]
     COUNTS[f"hostile words on the page of {figure}, none raw"] += len(seen[0])
-    assert seen[0] == seen[1] <= told
+    assert seen[0] == seen[1] <= given
     assert len(seen[0]) == (50 if figure in SHOWING else 0)

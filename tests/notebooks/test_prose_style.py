@@ -24,8 +24,8 @@ NUMBER = re.compile(r"(?<![\w.,])[−+-]?\d[\d.,]*")
 def texts_of(page: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and text of what a reader sees: Markdown, captions and alternative texts, or words of claims."""
     if page.endswith(".yaml"):
-        said = (event for event in yaml.parse(source) if isinstance(event, yaml.ScalarEvent))
-        yield from ((event.start_mark.line + 1, event.value) for event in said if " " in event.value)
+        scalars = (event for event in yaml.parse(source) if isinstance(event, yaml.ScalarEvent))
+        yield from ((event.start_mark.line + 1, event.value) for event in scalars if " " in event.value)
         return
     prose = source
     for pattern, word in RULES["not_prose"].items():
@@ -43,7 +43,7 @@ def sentences(page: str, source: str) -> Iterator[tuple[int, str]]:
     """Line and text of the sentences of a page."""
     for first, text in texts_of(page, source):
         begin = 0
-        for end in [*(found.end() for found in SENTENCE_ENDS.finditer(text)), len(text)]:
+        for end in [*(match.end() for match in SENTENCE_ENDS.finditer(text)), len(text)]:
             sentence = re.sub(rf"\A\s*(?:{BULLET})?[\s*_]*", "", text[begin:end])
             if re.search(r"[A-Za-z]{2}", sentence):
                 yield first + text.count("\n", 0, end - len(sentence)), sentence
@@ -52,32 +52,32 @@ def sentences(page: str, source: str) -> Iterator[tuple[int, str]]:
 
 def mistakes(page: str, source: str) -> list[str]:
     """``file:line: what is wrong``: tics, house words, long sentences, and sentences with many numbers."""
-    found, full, total = [], [], 0
+    faults, full, total = [], [], 0
     free_of_house_words = page.startswith(tuple(RULES["free_of_house_words"]))
     for line, sentence in sentences(page, source):
         total += 1
         if free_of_house_words:
-            found += house_words(page, line, sentence)
+            faults += house_words(page, line, sentence)
         if len(NUMBER.findall(sentence)) > 3:
             full.append(f"{page}:{line}: more than three numbers: {sentence[:60]!r} …")
         for tic in RULES["tics"]:
-            for said in re.finditer(tic.replace(" ", r"\s+"), sentence, re.I):
-                at = line + sentence.count("\n", 0, said.start())
-                found.append(f"{page}:{at}: {' '.join(said[0].split())!r}")
-    return found + (full if len(full) > total / 10 else [])
+            for match in re.finditer(tic.replace(" ", r"\s+"), sentence, re.I):
+                at = line + sentence.count("\n", 0, match.start())
+                faults.append(f"{page}:{at}: {' '.join(match[0].split())!r}")
+    return faults + (full if len(full) > total / 10 else [])
 
 
 def house_words(page: str, line: int, sentence: str) -> list[str]:
     """``file:line: what is wrong``: words of this house, by what to write instead, and too many words."""
-    found = []
+    faults = []
     for instead, house in RULES["house"].items():
-        for said in re.finditer(house.replace(" ", r"\s+"), sentence, re.I):
-            at = line + sentence.count("\n", 0, said.start())
-            found.append(f"{page}:{at}: {' '.join(said[0].split())!r}, write: {instead}")
+        for match in re.finditer(house.replace(" ", r"\s+"), sentence, re.I):
+            at = line + sentence.count("\n", 0, match.start())
+            faults.append(f"{page}:{at}: {' '.join(match[0].split())!r}, write: {instead}")
     words = len(re.findall(r"[\w’'-]+", sentence))
     if words > RULES["most_words"]:
-        found.append(f"{page}:{line}: {words} words: {sentence[:60]!r} …")
-    return found
+        faults.append(f"{page}:{line}: {words} words: {sentence[:60]!r} …")
+    return faults
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -27,15 +27,18 @@ DATA = {"task", "data", "dataset", "weights"}  # settings that name what is read
 @cache
 def measurements(profile: str) -> tuple[Measurement, ...]:
     """Return what all experiments measure at a profile."""
-    found = []
+    planned = []
     for name in registry.names():
         experiment = registry.load(name)
-        found += experiment.measurements(experiment.PROFILES[profile])
-    return tuple(dict.fromkeys(found))
+        planned += experiment.measurements(experiment.PROFILES[profile])
+    return tuple(dict.fromkeys(planned))
 
 
 def measures(profile: str) -> set[str]:
-    return {f"{one.measure.__module__}.{one.measure.__name__}" for one in measurements(profile)}
+    return {
+        f"{measurement.measure.__module__}.{measurement.measure.__name__}"
+        for measurement in measurements(profile)
+    }
 
 
 def kind_of_training(spec: Spec) -> str:
@@ -48,26 +51,26 @@ def kinds_of_training(profile: str) -> set[str]:
 
 def choices(profile: str) -> set[tuple[str, str, object]]:
     """Return the settings of trainings that are names or switches, which may lead to code of their own."""
-    found = set()
+    chosen = set()
     for spec in specs_of(measurements(profile)):
         settings = spec if isinstance(spec, ModelSpec) else spec.resolved
         for name, value in vars(settings).items():
             if isinstance(value, str | bool) and name not in DATA:
-                found.add((kind_of_training(spec), name, value))
-    return found
+                chosen.add((kind_of_training(spec), name, value))
+    return chosen
 
 
 def defined_measures() -> set[str]:
     """Return all functions that are decorated as measurements, by module and name."""
-    found = set()
+    defined = set()
     for path in ROOT.glob("notebooks/**/*.py"):
         if "\n@measure(" not in path.read_text(encoding="utf-8"):
             continue
         module = module_of(path)
         for name, function in getmembers(import_module(module), isfunction):
             if function.__module__ == module and hasattr(function, "version"):
-                found.add(f"{module}.{name}")
-    return found
+                defined.add(f"{module}.{name}")
+    return defined
 
 
 def test_every_measure_is_measured():

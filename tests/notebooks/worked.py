@@ -10,13 +10,13 @@ from companion.runs.procedure import Recording
 from tests.notebooks.figure_builders import Given, recording_of
 
 
-def assert_answer(found: object, expected: object) -> None:
+def assert_answer(answer: object, expected: object) -> None:
     """Assert that an answer has all that is expected of it.
 
     It may have more names, but no longer lists. A dotted name in ``expected`` leads into the answer.
     """
-    found, expected = flat(found), flat(expected)
-    compared = {place: found.get(place, "nothing") for place in expected}
+    answer, expected = flat(answer), flat(expected)
+    compared = {place: answer.get(place, "nothing") for place in expected}
     assert compared == pytest.approx(expected, nan_ok=True)
 
 

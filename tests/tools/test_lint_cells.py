@@ -21,16 +21,16 @@ Prose: import os
 
 
 @pytest.fixture
-def found(tmp_path):
+def faults_in_cell(tmp_path):
     """What is found in a notebook whose second cell has the given line."""
 
-    def found_in(line):
+    def faults_of(line):
         path = tmp_path / "notebooks" / "one.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(CELLS % line, encoding="utf-8")
         return faults([path], tmp_path)
 
-    return found_in
+    return faults_of
 
 
 def test_no_cell_of_the_book_has_a_fault():
@@ -46,8 +46,8 @@ def test_no_cell_of_the_book_has_a_fault():
         pytest.param("if length == None: pass", "E711 ", id="a_comparison_with_none"),
     ],
 )
-def test_a_fault_is_named_with_its_line_in_the_notebook(found, line, fault):
-    assert any(said.startswith(f"notebooks/one.md:12: {fault}") for said in found(line))
+def test_a_fault_is_named_with_its_line_in_the_notebook(faults_in_cell, line, fault):
+    assert any(message.startswith(f"notebooks/one.md:12: {fault}") for message in faults_in_cell(line))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_fault_is_named_with_its_line_in_the_notebook(found, line, fault):
         pytest.param(f"caption = '{'x' * 200}'", id="a_long_caption"),
     ],
 )
-def test_what_cells_may_do_is_no_fault(found, line):
-    assert found(line) == []
+def test_what_cells_may_do_is_no_fault(faults_in_cell, line):
+    assert faults_in_cell(line) == []
 
 
 def test_lines_keep_their_numbers():

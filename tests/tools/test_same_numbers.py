@@ -36,8 +36,8 @@ def repository(tmp_path_factory) -> Path:
 
 def compared(repository: Path, experiment: str, code: int) -> str:
     """Compare an experiment with the base, and check that the worktree of the base is gone."""
-    own = {"PYTHONPATH": str(repository), "ATTNLIB_ROOT": str(repository)}
-    output = output_of([*COMMAND, "--experiment", experiment], repository, code=code, **own)
+    variables = {"PYTHONPATH": str(repository), "ATTNLIB_ROOT": str(repository)}
+    output = output_of([*COMMAND, "--experiment", experiment], repository, code=code, **variables)
     assert list((repository / ".git").glob("worktrees/*")) == []
     return output
 

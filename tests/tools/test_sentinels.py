@@ -24,13 +24,13 @@ def test_equal_numbers_are_equal():
     ],
 )
 def test_differences_are_judged_by_the_largest_as_by_the_mean(largest, mean, outcome):
-    found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
-    assert judge(found, 10, {"largest": largest, "mean": mean})["outcome"] == outcome
+    differences = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
+    assert judge(differences, 10, {"largest": largest, "mean": mean})["outcome"] == outcome
 
 
 def test_the_largest_difference_is_named():
-    found = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
-    assert judge(found, 10, EQUAL)["largest"] == {"where": "loss", "archived": 0.5, "today": 0.6}
+    differences = [Difference("loss", 0.5, 0.6), Difference("accuracy", 0.9, 0.91)]
+    assert judge(differences, 10, EQUAL)["largest"] == {"where": "loss", "archived": 0.5, "today": 0.6}
 
 
 def test_what_has_no_tolerance_has_to_be_equal():

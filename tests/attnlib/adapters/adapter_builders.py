@@ -47,14 +47,17 @@ def attended_of(batch=3, target=4, source=5, width=6, heads=2, kind="cross", **c
     return Attention(kind, 1, **given | changes)
 
 
-def terms_of(own, head, query, key):
+def terms_of(attention, head, query, key):
     """The nine terms of a head from the parts of what its projections read: its scores but for their bias."""
-    sides = (query, own.query_map, own.query_rotation), (key, own.key_map, own.key_rotation)
+    sides = (
+        (query, attention.query_map, attention.query_rotation),
+        (key, attention.key_map, attention.key_rotation),
+    )
     mapped = []
     for parts, linear, rotation in sides:
         parts = map_parts(parts, linear.weight[head], None if linear.bias is None else linear.bias[head])
         mapped.append(parts if rotation is None else Parts(*map(rotation, parts), mask=parts.mask))
-    return alignment_terms(*mapped, scale=own.scale)
+    return alignment_terms(*mapped, scale=attention.scale)
 
 
 def rotary(length, width, *, interleaved=False):
@@ -78,30 +81,30 @@ def pass_of(*attended, **changes):
 
 def checked(**changes):
     """An attention with a bias by position, and with the weights that its scores make."""
-    one = attended_of(**{"position_bias": normal(1, 2, 4, 5, seed=9)} | changes)
-    return replace(one, weights=softmax_of(one.scores))
+    attention = attended_of(**{"position_bias": normal(1, 2, 4, 5, seed=9)} | changes)
+    return replace(attention, weights=softmax_of(attention.scores))
 
 
 def full():
     """Tensors of an attention of every kind, with all that may be said of it; two heads of width 4."""
     both = {"source": normal(3, 5, 6, seed=3), "target": normal(3, 4, 6, seed=4)}
     sides = {"cross.3": SIDES[::-1], "encoder_self.0": ("source",) * 2, "decoder_self.11": ("target",) * 2}
-    found = TOKENS | {"encoder_states": both["source"], "target_outputs": torch.arange(50, 62).view(3, 4)}
+    tensors = TOKENS | {"encoder_states": both["source"], "target_outputs": torch.arange(50, 62).view(3, 4)}
     for seed, (place, (asks, answers)) in enumerate(sides.items()):
-        own, made = {"scale": torch.tensor(0.25), "query_states": both[asks]}, {}
+        inputs, made = {"scale": torch.tensor(0.25), "query_states": both[asks]}, {}
         for at, (name, side) in enumerate((("query", asks), ("key", answers))):
-            own[f"{name}_weight"] = normal(2, 4, 6, seed=10 * seed + at)
-            own[f"{name}_bias"] = normal(2, 4, seed=10 * seed + 5 + at)
-            made[name] = both[side][:, None] @ own[f"{name}_weight"].mT + own[f"{name}_bias"][:, None]
+            inputs[f"{name}_weight"] = normal(2, 4, 6, seed=10 * seed + at)
+            inputs[f"{name}_bias"] = normal(2, 4, seed=10 * seed + 5 + at)
+            made[name] = both[side][:, None] @ inputs[f"{name}_weight"].mT + inputs[f"{name}_bias"][:, None]
         lengths = both[asks].shape[1], both[answers].shape[1]
-        own["position_bias"] = normal(1, 2, *lengths, seed=seed)
+        inputs["position_bias"] = normal(1, 2, *lengths, seed=seed)
         allowed = TOKENS[f"{answers}_mask"][:, None, None]
         if place.startswith("decoder"):
             allowed = allowed & torch.ones(lengths, dtype=torch.bool).tril()
-        scores = 0.25 * made["query"] @ made["key"].mT + own["position_bias"]
-        own["attention"] = softmax_of(scores, allowed)
-        found |= {f"{place}.{name}": value for name, value in own.items()}
-    return found
+        scores = 0.25 * made["query"] @ made["key"].mT + inputs["position_bias"]
+        inputs["attention"] = softmax_of(scores, allowed)
+        tensors |= {f"{place}.{name}": value for name, value in inputs.items()}
+    return tensors
 
 
 def to(given, dtype):
@@ -117,12 +120,12 @@ def without(given, *names):
     return {name: value for name, value in given.items() if name not in names}
 
 
-def assert_same_pass(found, expected):
+def assert_same_pass(model_pass, expected):
     for name in (*TOKENS, "target_outputs"):
-        assert torch.equal(getattr(found, name), getattr(expected, name)), name
+        assert torch.equal(getattr(model_pass, name), getattr(expected, name)), name
     names = attrgetter("name", "query_site", "key_site")
     states = attrgetter("query_inputs", "key_inputs", "position_bias", "weights")
-    for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
+    for mine, theirs in zip(model_pass.attentions, expected.attentions, strict=True):
         assert names(mine) == names(theirs)
         torch.testing.assert_close(states(mine), states(theirs), rtol=0, atol=0)
         torch.testing.assert_close(mine.scores, theirs.scores)  # memory read from a file has other kernels
@@ -150,7 +153,9 @@ FRAMES = (*SIZES["sound"], *SIZES["pictures"])
 
 
 def rows_of(lengths, seed):
-    return [torch.randint(3, 50, (own,), generator=generator(seed + own)).tolist() for own in lengths]
+    return [
+        torch.randint(3, 50, (length,), generator=generator(seed + length)).tolist() for length in lengths
+    ]
 
 
 BATCH = TokenBatch.of_rows(rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200))
@@ -245,7 +250,7 @@ class Reader(nn.Module):
 
     def projected(self, source, read):
         query, key = self.to_q(self.dropout(self.words(read))), self.to_k(self.dropout(self.words(source)))
-        return (own.unflatten(-1, (HEADS, -1)).transpose(1, 2) for own in (query, key))
+        return (states.unflatten(-1, (HEADS, -1)).transpose(1, 2) for states in (query, key))
 
     def attend(self, source, source_mask, read):
         query, key = self.projected(source, read)

@@ -21,36 +21,43 @@ from tests.attnlib.refusals import assert_refused
 
 def plain_call(name):
     """What a model itself returns for its pass, nothing hooked, and its attention for each caught."""
-    model, found, batch = toys.model_of(name), toys.traced(name), toys.batch_for(name)
-    words = {"input_ids": found.source_tokens, "attention_mask": found.source_mask.long()}
-    reads = {"decoder_input_ids": found.target_tokens, "decoder_attention_mask": found.target_mask.long()}
+    model, trace, batch = toys.model_of(name), toys.traced(name), toys.batch_for(name)
+    words = {"input_ids": trace.source_tokens, "attention_mask": trace.source_mask.long()}
+    reads = {"decoder_input_ids": trace.target_tokens, "decoder_attention_mask": trace.target_mask.long()}
     if name in FRAMES:
         mask = {} if batch.frames_mask is None else {"attention_mask": batch.frames_mask.long()}
         words = {model.main_input_name: batch.frames} | mask
     with torch.no_grad():
         plain = model(**words, **reads, output_attentions=True)
     return plain, [
-        plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attentions
+        plain[f"{attention.kind.removesuffix('_self')}_attentions"][attention.layer]
+        for attention in trace.attentions
     ]
 
 
 def by_reader():
-    found, model = toys.traced("by hand"), toys.adapter_of("by hand").model.eval()
-    return found, [model.attend(found.source_tokens, found.source_mask, found.target_tokens)]
+    trace, model = toys.traced("by hand"), toys.adapter_of("by hand").model.eval()
+    return trace, [model.attend(trace.source_tokens, trace.source_mask, trace.target_tokens)]
 
 
 @torch.no_grad()
 def by_torch():
-    found, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
-    for one, hooked in zip(found.attentions, adapter.hooked, strict=True):
-        module, keys = adapter.model.get_submodule(hooked.query).eval(), one.key_inputs
-        hidden = ~found.allowed(one).repeat_interleave(one.heads, 0)
-        expected.append(module(one.query_inputs, keys, keys, attn_mask=hidden, average_attn_weights=False)[1])
-    return found, expected
+    trace, adapter, expected = toys.traced("nn.Transformer"), toys.adapter_of("nn.Transformer"), []
+    for attention, hooked in zip(trace.attentions, adapter.hooked, strict=True):
+        module, keys = adapter.model.get_submodule(hooked.query).eval(), attention.key_inputs
+        hidden = ~trace.allowed(attention).repeat_interleave(attention.heads, 0)
+        expected.append(
+            module(attention.query_inputs, keys, keys, attn_mask=hidden, average_attn_weights=False)[1]
+        )
+    return trace, expected
 
 
-def as_given(found):
-    return found, [one.weights for one in found.attentions]
+def by_library(positions):
+    return as_given(transformer_pass(transformer(positions=positions), batch_of()))
+
+
+def as_given(trace):
+    return trace, [attention.weights for attention in trace.attentions]
 
 
 def rotated(**layout):
@@ -66,19 +73,19 @@ ADAPTERS = {
     "tensors": lambda: as_given(pass_of_tensors(FULL)),
     "rotated halves": rotated,
     "rotated neighbours": lambda: rotated(interleaved=True),
-    **{f"library, {own}": lambda own=own: as_given(transformer_pass(transformer(positions=own), batch_of()))
-       for own in POSITIONS},
+    **{f"library, {positions}": partial(by_library, positions)
+       for positions in POSITIONS},
 }  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_scores_make_the_models_attention(name):
-    model_pass, expected = ADAPTERS[name]()
-    for caught, theirs in zip(model_pass.attentions, expected, strict=True):
-        allowed = model_pass.allowed(caught)
+    trace, expected = ADAPTERS[name]()
+    for caught, theirs in zip(trace.attentions, expected, strict=True):
+        allowed = trace.allowed(caught)
         for head in range(caught.heads):
-            attention, weights = model_pass.softmax(caught, head), theirs[:, head][allowed]
+            attention, weights = trace.softmax(caught, head), theirs[:, head][allowed]
             torch.testing.assert_close(caught.weights[:, head][allowed], weights)
             torch.testing.assert_close(attention[allowed], weights, rtol=0, atol=1e-5)
             assert not attention[~allowed].any()
@@ -87,15 +94,15 @@ def test_scores_make_the_models_attention(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_nine_terms_with_the_position_bias_make_the_scores(name):
-    model_pass, _ = ADAPTERS[name]()
+    trace, _ = ADAPTERS[name]()
     parts = {
         site: Components(states.shape[-1], n_tokens=64, n_positions=10)
-        .update(states, model_pass.tokens(side), model_pass.mask(side))
-        .split(states, model_pass.tokens(side), model_pass.mask(side))
-        for site, (side, states) in model_pass.sites().items()
+        .update(states, trace.tokens(side), trace.mask(side))
+        .split(states, trace.tokens(side), trace.mask(side))
+        for site, (side, states) in trace.sites().items()
     }
-    for caught in model_pass.attentions:
-        allowed = model_pass.allowed(caught)
+    for caught in trace.attentions:
+        allowed = trace.allowed(caught)
         for head in range(caught.heads):
             terms = toys.terms_of(caught, head, parts[caught.query_site], parts[caught.key_site])
             assert terms.shape == (3, 3, *allowed.shape)
@@ -150,60 +157,64 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     }
     adapter = toys.adapter_of(name)
     toys.assert_same_pass(adapter.trace(replace(BATCH, **padded)), toys.traced(name))
-    one = adapter.trace(replace(BATCH, read=BATCH.target))
-    toys.assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), one)
+    trace = adapter.trace(replace(BATCH, read=BATCH.target))
+    toys.assert_same_pass(adapter.trace(replace(BATCH, **padded, read=padded["target"])), trace)
     soiled = {
-        own: getattr(one, own).masked_fill(~one.mask(own[:6]), at_padding)
-        for own in ("source_tokens", "target_tokens", "target_outputs")
+        field: getattr(trace, field).masked_fill(~trace.mask(field[:6]), at_padding)
+        for field in ("source_tokens", "target_tokens", "target_outputs")
     }
-    assert torch.equal(probe_of(adapter, replace(one, **soiled)), probe_of(adapter, one))
+    assert torch.equal(probe_of(adapter, replace(trace, **soiled)), probe_of(adapter, trace))
 
 
-def alone_in_family(model, one, place):
+def alone_in_family(model, trace, place):
     outputs = pytest.importorskip("transformers").modeling_outputs
-    states = model.get_encoder()(one.source_tokens, attention_mask=one.source_mask.long()).last_hidden_state
+    states = model.get_encoder()(
+        trace.source_tokens, attention_mask=trace.source_mask.long()
+    ).last_hidden_state
     encoded = outputs.BaseModelOutput(states[:, place, None])
-    return model(encoder_outputs=encoded, decoder_input_ids=one.target_tokens).logits
+    return model(encoder_outputs=encoded, decoder_input_ids=trace.target_tokens).logits
 
 
-def alone_by_hand(model, one, place):
+def alone_by_hand(model, trace, place):
     """Without an encoder, to see one word is to be given one word."""
-    word = one.source_tokens[:, place, None]
-    return model(word, torch.ones_like(word, dtype=torch.bool), one.target_tokens)
+    word = trace.source_tokens[:, place, None]
+    return model(word, torch.ones_like(word, dtype=torch.bool), trace.target_tokens)
 
 
-def alone_in_torch(model, one, place):
-    inner, steps = model.transformer, one.target_tokens.shape[1]
-    memory = inner.encoder(model.words(one.source_tokens), src_key_padding_mask=~one.source_mask)
+def alone_in_torch(model, trace, place):
+    inner, steps = model.transformer, trace.target_tokens.shape[1]
+    memory = inner.encoder(model.words(trace.source_tokens), src_key_padding_mask=~trace.source_mask)
     later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
-    return model.out(inner.decoder(model.words(one.target_tokens), memory[:, place, None], tgt_mask=later))
+    return model.out(inner.decoder(model.words(trace.target_tokens), memory[:, place, None], tgt_mask=later))
 
 
 PROBES = dict.fromkeys(("T5", "Bart", "Marian"), alone_in_family)
 PROBES |= {"by hand": alone_by_hand, "nn.Transformer": alone_in_torch}
 
 
-def probe_of(adapter, one):
-    return adapter.lexical_probe(one) if isinstance(adapter, Modules) else lexical_probe(adapter.model, one)
+def probe_of(adapter, trace):
+    return (
+        adapter.lexical_probe(trace) if isinstance(adapter, Modules) else lexical_probe(adapter.model, trace)
+    )
 
 
 @pytest.mark.parametrize("name", PROBES)
 def test_the_probe_of_a_position_is_what_is_said_with_all_others_cut_away(name):
-    one, adapter = toys.traced(name), toys.adapter_of(name)
-    beta, valid = probe_of(adapter, one), one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    trace, adapter = toys.traced(name), toys.adapter_of(name)
+    beta, valid = (probe_of(adapter, trace), trace.target_mask[:, :, None] & trace.source_mask[:, None, :])
     assert adapter.model.training == isinstance(adapter, Modules)
-    for place in range(one.source_tokens.shape[1]):
-        probability = PROBES[name](adapter.model.eval(), one, place).softmax(-1)
-        expected = probability.gather(-1, one.target_outputs[..., None])[..., 0] * valid[:, :, place]
+    for place in range(trace.source_tokens.shape[1]):
+        probability = PROBES[name](adapter.model.eval(), trace, place).softmax(-1)
+        expected = probability.gather(-1, trace.target_outputs[..., None])[..., 0] * valid[:, :, place]
         torch.testing.assert_close(beta[:, :, place], expected.detach(), atol=1e-6, rtol=1e-4)
     assert not beta[~valid].any()
-    assert beta.std(-1)[one.target_mask].min() > 0
+    assert beta.std(-1)[trace.target_mask].min() > 0
 
 
 # Any module by the names of its modules.
 
 
-ALIKE = {own: "by hand" for own in (*toys.FUNCTIONS, "scaled_dot_product")}  # with nn.Softmax
+ALIKE = {form: "by hand" for form in (*toys.FUNCTIONS, "scaled_dot_product")}  # with nn.Softmax
 ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 
 
@@ -213,8 +224,8 @@ ALIKE["nn.Transformer, length first"] = "nn.Transformer"
 def test_the_same_weights_in_another_form_are_caught_alike(name):
     """By functions instead of a module, with other kernels; with the length first, as torch has it."""
     adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
-    found = adapter.trace(BATCH)
-    for mine, theirs in zip(found.attentions, expected.attentions, strict=True):
+    trace = adapter.trace(BATCH)
+    for mine, theirs in zip(trace.attentions, expected.attentions, strict=True):
         valid = expected.allowed(theirs)[:, None].expand_as(theirs.weights)
         torch.testing.assert_close(mine.weights[valid], theirs.weights[valid])
         torch.testing.assert_close(mine.scores[valid], theirs.scores[valid])
@@ -225,9 +236,9 @@ def test_the_same_weights_in_another_form_are_caught_alike(name):
 @pytest.mark.parametrize("name", ALIKE)
 def test_the_same_weights_in_another_form_are_forced_alike(name):
     adapter, expected = toys.adapter_of(name), toys.traced(ALIKE[name])
-    found = adapter.trace(BATCH)
+    trace = adapter.trace(BATCH)
     beta = toys.adapter_of(ALIKE[name]).lexical_probe(expected)
-    torch.testing.assert_close(adapter.lexical_probe(found), beta, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(adapter.lexical_probe(trace), beta, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.signatures
@@ -250,27 +261,33 @@ CALLS = (
 def test_arguments_by_name_give_what_those_by_place_give(width):
     attend = nn.MultiheadAttention(8, 2, kdim=width, vdim=width, batch_first=True)
     words = {"words": nn.Embedding(50, 8), "others": nn.Embedding(50, width)}
-    model, found = toys.drawn(nn.ModuleDict(words | {"attend": attend})), []
+    model, attentions = toys.drawn(nn.ModuleDict(words | {"attend": attend})), []
     for call in CALLS:
 
         def run(model, batch, call=call):
             words, keys = model["words"](batch.read), model["others"](batch.source)
             return call(model["attend"], words, keys, ~batch.source_mask)
 
-        found += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attentions
-    assert {one.key_inputs.shape[-1] for one in found} == {width}  # and the scores were checked
-    assert torch.equal(found[0].weights, found[1].weights)
-    assert torch.equal(found[0].weights, found[2].weights)
+        attentions += Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attentions
+    assert {attention.key_inputs.shape[-1] for attention in attentions} == {
+        width
+    }  # and the scores were checked
+    assert torch.equal(attentions[0].weights, attentions[1].weights)
+    assert torch.equal(attentions[0].weights, attentions[2].weights)
 
 
 @pytest.mark.signatures
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
-    model, found = toys.adapter_of("by hand").model, []
-    for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
-        adapter = Modules(model, [HOOKED], lambda *own, wrap=wrap: wrap(run(*own)), start=2)
-        found.append(adapter.lexical_probe(adapter.trace(BATCH)))
-    assert torch.equal(found[0], found[1])
-    assert torch.equal(found[0], found[2])
+    model, probes = toys.adapter_of("by hand").model, []
+    for wrap in (
+        lambda given: given,
+        lambda given: (given, None),
+        lambda given: SimpleNamespace(logits=given),
+    ):
+        adapter = Modules(model, [HOOKED], lambda *given, wrap=wrap: wrap(run(*given)), start=2)
+        probes.append(adapter.lexical_probe(adapter.trace(BATCH)))
+    assert torch.equal(probes[0], probes[1])
+    assert torch.equal(probes[0], probes[2])
 
 
 @pytest.mark.signatures
@@ -289,9 +306,9 @@ def test_logits_of_modules_are_those_of_a_plain_call():
 @pytest.mark.parametrize(("name", "read"), toys.SIZES["reads"].items())
 def test_the_decoder_reads_the_target_one_step_later(name, read):
     batch, model = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]]), toys.adapter_of(name)
-    found = model.trace(batch)
-    assert torch.equal(found.target_outputs, batch.target)
-    assert found.target_tokens[batch.target_mask].equal(torch.tensor(read)[batch.target_mask])
+    trace = model.trace(batch)
+    assert torch.equal(trace.target_outputs, batch.target)
+    assert trace.target_tokens[batch.target_mask].equal(torch.tensor(read)[batch.target_mask])
     assert torch.equal(model.trace(replace(batch, read=batch.target)).target_tokens, batch.target)
 
 
@@ -302,53 +319,53 @@ def test_a_decoder_that_does_not_say_what_it_starts_with_takes_what_is_read():
 
 def test_ignored_tokens_are_seen_by_the_model():
     special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
-    found = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
-    toys.assert_same_pass(found, toys.traced("T5"))
+    trace = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
+    toys.assert_same_pass(trace, toys.traced("T5"))
 
 
 def test_ignored_tokens_are_not_counted():
     special = [int(BATCH.source[0, 1]), int(BATCH.target[3, 2])]
-    found = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
+    trace = HuggingFace(toys.model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
     for side in SIDES:
-        tokens, counted = found.tokens(side), found.counted(side)
-        expected = found.mask(side) & (tokens != special[0]) & (tokens != special[1])
+        tokens, counted = trace.tokens(side), trace.counted(side)
+        expected = trace.mask(side) & (tokens != special[0]) & (tokens != special[1])
         assert torch.equal(counted, expected)
-        assert torch.equal(toys.traced("T5").counted(side), found.mask(side))
-    assert not found.counted("source")[0, 1]
-    assert not found.counted("target")[3, 3]  # read one step after it is predicted
+        assert torch.equal(toys.traced("T5").counted(side), trace.mask(side))
+    assert not trace.counted("source")[0, 1]
+    assert not trace.counted("target")[3, 3]  # read one step after it is predicted
 
 
 def test_only_the_layers_asked_for_are_caught():
-    found = HuggingFace(toys.model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
-    expected = {one.name: one for one in toys.traced("T5").attentions}
-    assert [one.name for one in found.attentions] == ["decoder_self.1", "cross.1"]
-    for one in found.attentions:
-        assert torch.equal(one.scores, expected[one.name].scores)
-    assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
+    trace = HuggingFace(toys.model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
+    expected = {attention.name: attention for attention in toys.traced("T5").attentions}
+    assert [attention.name for attention in trace.attentions] == ["decoder_self.1", "cross.1"]
+    for attention in trace.attentions:
+        assert torch.equal(attention.scores, expected[attention.name].scores)
+    assert set(trace.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
 
 
 @pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus"])
 def test_all_positions_that_a_model_has_are_used(name):
     batch = TokenBatch.of_rows([[5] * 32], [[6] * 32])
-    model_pass = HuggingFace(toys.model_of(name)).trace(batch)
-    assert model_pass.attentions[0].scores.shape == (1, 4, 32, 32)
+    trace = HuggingFace(toys.model_of(name)).trace(batch)
+    assert trace.attentions[0].scores.shape == (1, 4, 32, 32)
 
 
 @pytest.mark.parametrize("name", ["T5", "M2M100"])
 def test_computed_positions_have_no_end(name):
     batch = TokenBatch.of_rows([[5] * 50], [[6] * 40])
-    model_pass = HuggingFace(toys.model_of(name)).trace(batch)
-    assert model_pass.attentions[0].scores.shape == (1, 4, 40, 50)
+    trace = HuggingFace(toys.model_of(name)).trace(batch)
+    assert trace.attentions[0].scores.shape == (1, 4, 40, 50)
 
 
 SAMPLES, LENGTH = 32, 64
 LARGE = TokenBatch.of_rows(*[toys.rows_of([LENGTH] * SAMPLES, 0)] * 2)
 
 
-def held(one):
+def held(trace):
     """Bytes of all storages that a pass keeps alive, its scores computed; projections' weights left out."""
     storages = {}
-    for attended in one.attentions:
+    for attended in trace.attentions:
         _ = attended.scores
         for value in vars(attended).values():
             if isinstance(value, torch.Tensor):
@@ -361,19 +378,19 @@ def test_the_estimate_is_what_is_held():
     """It counts the encoder's states once a layer, though layers share them: so it is an upper bound."""
     model = toys.model_of("T5", d_model=64, num_layers=6, num_heads=16)
     four = HuggingFace(model, layers=[0, 2, 3, 5])
-    estimate, found = four.pass_bytes(SAMPLES, LENGTH, LENGTH), held(four.trace(LARGE))
-    assert found <= estimate <= 1.1 * found
+    estimate, size = four.pass_bytes(SAMPLES, LENGTH, LENGTH), held(four.trace(LARGE))
+    assert size <= estimate <= 1.1 * size
     assert four.pass_bytes(SAMPLES, LENGTH, LENGTH, every_layer=True) == 1.5 * estimate
-    assert held(HuggingFace(model).trace(LARGE)) > 1.4 * found
+    assert held(HuggingFace(model).trace(LARGE)) > 1.4 * size
 
 
 def test_logits_are_made_of_one_step():
     """Those of a batch and 250,000 words would take 2 GB, whatever is caught."""
     model, made = toys.model_of("T5", num_layers=1), []
     model.lm_head.register_forward_hook(lambda _, given, logits: made.append(tuple(logits.shape)))
-    found = HuggingFace(model).trace(LARGE)
+    trace = HuggingFace(model).trace(LARGE)
     assert made == [(SAMPLES, 1, 50)]
-    assert found.target_tokens.shape == (SAMPLES, LENGTH)
+    assert trace.target_tokens.shape == (SAMPLES, LENGTH)
 
 
 def test_tables_of_all_words_are_what_is_said():
@@ -393,36 +410,36 @@ def test_tables_of_all_words_are_what_is_said():
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_have_the_positions_that_the_encoder_leaves(name):
     adapter = toys.adapter_of(name)
-    one = adapter.trace(toys.frames_batch(name))
+    trace = adapter.trace(toys.frames_batch(name))
     lengths = {"Whisper": [10] * 5, "Speech2Text": [8, 8, 6, 8, 4]}.get(name, [5] * 5)
-    assert one.source_mask.sum(1).tolist() == lengths
+    assert trace.source_mask.sum(1).tolist() == lengths
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_attention_to_frames_has_its_name(name):
     adapter = toys.adapter_of(name)
-    one = adapter.trace(toys.frames_batch(name))
-    assert len(one.attentions) == len({own.name for own in one.attentions}) >= 5
+    trace = adapter.trace(toys.frames_batch(name))
+    assert len(trace.attentions) == len({attention.name for attention in trace.attentions}) >= 5
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_predictions_from_frames_are_those_of_a_plain_call(name):
     adapter = toys.adapter_of(name)
-    one = adapter.trace(toys.frames_batch(name))
+    trace = adapter.trace(toys.frames_batch(name))
     logits = plain_call(name)[0].logits
-    torch.testing.assert_close(adapter.logits(one)[one.target_mask], logits[one.target_mask])
+    torch.testing.assert_close(adapter.logits(trace)[trace.target_mask], logits[trace.target_mask])
 
 
 @pytest.mark.parametrize("plain", [toys.frames_batch("Speech2Text"), BATCH], ids=["frames", "tokens"])
 def test_batches_may_come_in_any_array_or_list(plain):
     """As processors make them: short integers, and masks as zeros and ones."""
-    own = {name: tensor for name, tensor in vars(plain).items() if isinstance(tensor, torch.Tensor)}
-    made = {name: tensor.numpy() for name, tensor in own.items()} | {"target": plain.target.tolist()}
+    tensors = {name: tensor for name, tensor in vars(plain).items() if isinstance(tensor, torch.Tensor)}
+    made = {name: tensor.numpy() for name, tensor in tensors.items()} | {"target": plain.target.tolist()}
     made |= {name: mask.astype(np.int32) for name, mask in made.items() if name.endswith("mask")}
     if "source" in made:
         made["source"] = made["source"].astype(np.int16)
     again = type(plain)(**made)
-    for name, tensor in own.items():
+    for name, tensor in tensors.items():
         assert torch.equal(getattr(again, name), tensor), name
         assert getattr(again, name).dtype == tensor.dtype, name
     assert again.read is None
@@ -442,6 +459,6 @@ def test_one_thing_need_not_be_in_a_list():
 
 
 def test_ids_of_frames_are_never_among_the_ignored():
-    one = toys.whisper(ignored=[0, 1, 3]).trace(toys.frames_batch("Whisper"))
-    assert one.source_tokens.unique().tolist() == [2]
-    assert bool(one.counted("source").all())
+    trace = toys.whisper(ignored=[0, 1, 3]).trace(toys.frames_batch("Whisper"))
+    assert trace.source_tokens.unique().tolist() == [2]
+    assert bool(trace.counted("source").all())

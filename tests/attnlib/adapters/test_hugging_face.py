@@ -67,18 +67,18 @@ def test_halves_of_different_implementations_stay_different():
 def test_logits_are_those_of_the_pass():
     model = fused("T5")
     adapter = HuggingFace(model)
-    one = adapter.trace(BATCH)
+    model_pass = adapter.trace(BATCH)
     expected = HuggingFace(toys.model_of("T5"))
-    assert torch.equal(adapter.logits(one), expected.logits(one))
+    assert torch.equal(adapter.logits(model_pass), expected.logits(model_pass))
     assert implementations(model) == {FUSED}
 
 
 def test_the_probe_is_that_of_the_pass():
     model = fused("T5")
     adapter = HuggingFace(model)
-    one = adapter.trace(BATCH)
+    model_pass = adapter.trace(BATCH)
     expected = HuggingFace(toys.model_of("T5"))
-    assert torch.equal(lexical_probe(model, one), lexical_probe(expected.model, one))
+    assert torch.equal(lexical_probe(model, model_pass), lexical_probe(expected.model, model_pass))
     assert implementations(model) == {FUSED}
 
 
@@ -120,8 +120,8 @@ def test_a_mapping_is_traced_as_the_batch_that_it_holds(batch):
 
 def test_what_the_decoder_reads_may_be_in_a_mapping():
     adapter, read = HuggingFace(toys.model_of("T5")), BATCH.target.roll(1, 0)
-    found = adapter.trace(NAMED | {"decoder_input_ids": read})
-    toys.assert_same_pass(found, adapter.trace(replace(BATCH, read=read)))
+    model_pass = adapter.trace(NAMED | {"decoder_input_ids": read})
+    toys.assert_same_pass(model_pass, adapter.trace(replace(BATCH, read=read)))
 
 
 def test_a_mask_of_the_decoder_may_tell_where_labels_end():
@@ -132,18 +132,18 @@ def test_a_mask_of_the_decoder_may_tell_where_labels_end():
 
 def test_without_a_mask_all_of_the_source_counts():
     adapter = HuggingFace(toys.model_of("T5"))
-    found = adapter.trace({"input_ids": [[5, 6, 7]], "labels": [[8, 9]]})
-    assert found.source_mask.all()
+    model_pass = adapter.trace({"input_ids": [[5, 6, 7]], "labels": [[8, 9]]})
+    assert model_pass.source_mask.all()
 
 
 @pytest.mark.signatures
 def test_frames_may_be_in_a_mapping():
     adapter, batch = toys.whisper(), toys.frames_batch("Whisper")
     labels = batch.target.masked_fill(~batch.target_mask, -100)
-    found = adapter.trace({"input_features": batch.frames, "labels": labels})
-    logits = adapter.logits(found)
+    model_pass = adapter.trace({"input_features": batch.frames, "labels": labels})
+    logits = adapter.logits(model_pass)
     expected = adapter.trace(batch)
-    toys.assert_same_pass(found, expected)
+    toys.assert_same_pass(model_pass, expected)
     assert torch.equal(logits, adapter.logits(expected))
 
 
@@ -181,8 +181,8 @@ def test_what_is_no_batch_of_tokens_is_refused_by_modules(batch):
 
 def test_an_end_mark_that_is_padding_as_well_is_a_label():
     model = toys.model_of("Bart", pad_token_id=1, eos_token_id=1)
-    found = HuggingFace(model).trace({"input_ids": [[5, 1]], "labels": [[6, 1]]})
-    assert found.target_mask.all()
+    model_pass = HuggingFace(model).trace({"input_ids": [[5, 1]], "labels": [[6, 1]]})
+    assert model_pass.target_mask.all()
 
 
 # What projections were seen to make.
@@ -211,8 +211,8 @@ def test_seen_projections_are_not_carried_over_to_other_states():
 
 def test_a_batch_of_tokens_is_itself():
     adapter = HuggingFace(toys.model_of("T5"))
-    one = TokenBatch.of_rows([[5]], [[6]])
-    assert adapter._batch_of(one) is one
+    batch = TokenBatch.of_rows([[5]], [[6]])
+    assert adapter._batch_of(batch) is batch
 
 
 # Models in other forms.

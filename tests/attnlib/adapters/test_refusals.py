@@ -54,8 +54,8 @@ test_passes_that_are_refused = refused(
                               ("position_bias", "position_bias", "1 and 2"),
                               ("weights", "attention", "1 and 2"))
       for value in (NAN, torch.inf)),
-    *((partial(attended, **{name: torch.ones(shape) for name, shape in own.items()}), said)
-      for own, said in SHAPES["attended"]),
+    *((partial(attended, **{name: torch.ones(shape) for name, shape in shapes.items()}), message)
+      for shapes, message in SHAPES["attended"]),
     (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
     (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
     (lambda: with_keys(LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
@@ -119,7 +119,7 @@ test_tensors_that_are_refused = refused(*((partial(pass_of_tensors, given), mess
     *((changed(FULL, shapes), message) for shapes, message in SHAPES["full"]),
     ({}, "they have none"),
     (PLAIN | {"source_tokens": "abc"}, "source_tokens is str, which cannot be converted to a tensor"),
-    ({name: own[:0] for name, own in PLAIN.items()}, "source_tokens of shape (0, 5): expected a sample"),
+    ({name: rows[:0] for name, rows in PLAIN.items()}, "source_tokens of shape (0, 5): expected a sample"),
     (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
     (PLAIN | {"source_tokens": PLAIN["source_tokens"] + 0.5}, "source_tokens of torch.float32: expected int"),
     (PLAIN | {"source_mask": PLAIN["source_mask"] * NAN}, "source_mask of torch.float32: expected … bool"),
@@ -135,12 +135,12 @@ def modules(*hooks):
     return Modules(toys.Reader(), hooks, run)
 
 
-def caught(one=HOOKED, run=run, model=toys.Reader, **settings):
-    return Modules(toys.drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
+def caught(hooked=HOOKED, run=run, model=toys.Reader, **settings):
+    return Modules(toys.drawn(model()), [hooked], run, **{"start": 2} | settings).trace(BATCH)
 
 
-def probed(one=HOOKED, run=run, model=toys.Reader, **settings):
-    adapter = Modules(toys.drawn(model()), [one], run, start=2, **settings)
+def probed(hooked=HOOKED, run=run, model=toys.Reader, **settings):
+    adapter = Modules(toys.drawn(model()), [hooked], run, start=2, **settings)
     return adapter.lexical_probe(adapter.trace(BATCH))
 
 
@@ -170,15 +170,15 @@ def with_a_column_that_is_no_word():
 
 
 test_modules_that_are_refused = refused(
-    *((lambda own=own: modules(Hooked(*own)), said) for own, said in SHAPES["hooked"]),
-    *((lambda own=own: caught(Hooked(*own)), said) for own, said in SHAPES["traced"]),
+    *((lambda names=names: modules(Hooked(*names)), message) for names, message in SHAPES["hooked"]),
+    *((lambda names=names: caught(Hooked(*names)), message) for names, message in SHAPES["traced"]),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
     (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),
      "0 makes queries and keys: name it for both, not 'words'"),
     (lambda: caught(start=None), "give the batch ``read``, or give Modules a start"),
     (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
-    (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
+    (lambda: caught(run=lambda *given: (run(*given), run(*given))), "runs more than once in a pass"),
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
     (lambda: caught(model=partial(toys.Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
@@ -193,7 +193,7 @@ test_modules_that_are_refused = refused(
     (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
     (lambda: probed(run=lambda model, batch: model.attend(batch.source, batch.source_mask, batch.read)),
      "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
-    (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
+    (lambda: probed(run=lambda *given: list(run(*given))), "run returns list"),
     (lambda: probed(ENCODER, model=toys.Translator), "no cross-attention is hooked"),
 )  # fmt: skip
 
@@ -214,9 +214,9 @@ def of_rows(name, *rows):
 
 def pass_of_another():
     adapter = toys.whisper()
-    one = adapter.trace(toys.frames_batch("Whisper"))
+    model_pass = adapter.trace(toys.frames_batch("Whisper"))
     adapter.trace(toys.frames_batch("Whisper", 1))
-    return adapter.logits(one)
+    return adapter.logits(model_pass)
 
 
 def frames(name="Whisper", **changes):
@@ -264,7 +264,7 @@ test_models_of_hugging_face_that_are_refused = refused(
       for model in ("Bart", "GPT2LMHeadModel")),
     (lambda: toys.traced("scaled_dot_product, heads apart"),
      "attention of shape (4, 2, 6, 6); expected (4, 2, 6, 7) … has to return the heads joined"),
-    *((partial(bart, **own), said) for own, said in SHAPES["chosen"]),
+    *((partial(bart, **chosen), message) for chosen, message in SHAPES["chosen"]),
     (lambda: HuggingFace(toys.model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
      "set config.decoder_start_token_id, give ``start``, or give batches with ``read``"),
     # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.

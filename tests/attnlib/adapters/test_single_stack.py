@@ -48,8 +48,8 @@ def test_scores_make_the_attention_of_each_sequence_alone(name, dtype):
         for attended in model_pass.attentions:
             for head in range(4):
                 made = model_pass.softmax(attended, head)[row, :length, :length]
-                own = expected[attended.layer][head].to(made.dtype)
-                torch.testing.assert_close(made, own, rtol=0, atol=2e-6)
+                weights = expected[attended.layer][head].to(made.dtype)
+                torch.testing.assert_close(made, weights, rtol=0, atol=2e-6)
     for attended in model_pass.attentions:
         allowed = model_pass.allowed(attended)
         assert attended.scores.transpose(0, 1)[:, allowed].std(-1).min() > 0.02
@@ -226,7 +226,7 @@ def test_both_sides_are_the_sequence_that_is_read():
 
 
 def test_kinds_are_named_by_what_the_model_is():
-    assert [one.name for one in adapter_of(model_of("GPT2")).trace(BATCH).attentions] == [
+    assert [attention.name for attention in adapter_of(model_of("GPT2")).trace(BATCH).attentions] == [
         "decoder_self.0",
         "decoder_self.1",
     ]

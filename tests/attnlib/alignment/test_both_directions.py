@@ -14,14 +14,14 @@ LINKS = st.frozensets(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 
 def by_pseudo_code(forward, backward, *, final):
     """Koehn's procedure, line by line, over Boolean matrices [target][source]; ``final`` is "or" or "and"."""
     matrices = [[[False] * SIZE for _ in range(SIZE)] for _ in range(3)]
-    one, other, alignment = matrices
+    first, other, alignment = matrices
     for source, target in forward:
-        one[target][source] = True
+        first[target][source] = True
     for source, target in backward:
         other[target][source] = True
     for target in range(SIZE):
         for source in range(SIZE):
-            alignment[target][source] = one[target][source] and other[target][source]
+            alignment[target][source] = first[target][source] and other[target][source]
 
     def target_is_free(target):
         return not any(alignment[target])
@@ -41,11 +41,11 @@ def by_pseudo_code(forward, backward, *, final):
                     new_source, new_target = source + source_step, target + target_step
                     if not (0 <= new_source < SIZE and 0 <= new_target < SIZE):
                         continue
-                    in_union = one[new_target][new_source] or other[new_target][new_source]
+                    in_union = first[new_target][new_source] or other[new_target][new_source]
                     if in_union and (target_is_free(new_target) or source_is_free(new_source)):
                         alignment[new_target][new_source] = True
                         added = True
-    for direction in (one, other) if final else ():
+    for direction in (first, other) if final else ():
         for target in range(SIZE):
             for source in range(SIZE):
                 if not direction[target][source]:

@@ -64,8 +64,8 @@ class Toy:
         return Trace(**given, target_outputs=given["target_tokens"].roll(-1, 1), attentions=attended)
 
     def _attended(self, kind, states):
-        own = "encoder.self" if kind == "encoder_self" else "decoder.self"
-        sites = ("decoder.cross", "encoder") if kind == "cross" else (own, own)
+        self_site = "encoder.self" if kind == "encoder_self" else "decoder.self"
+        sites = ("decoder.cross", "encoder") if kind == "cross" else (self_site, self_site)
         queries, keys = (states[site] for site in sites)
         bias = self.biases[:, :, : queries.shape[1], : keys.shape[1]] if self.bias else None
         return Attention(
@@ -81,9 +81,9 @@ class Toy:
             causal=kind == "decoder_self",
         )
 
-    def probe(self, one):
+    def probe(self, model_pass):
         table = torch.rand(WORDS, WORDS, generator=generator(99), dtype=torch.float64)
-        return table[one.target_outputs[:, :, None], one.source_tokens[:, None, :]]
+        return table[model_pass.target_outputs[:, :, None], model_pass.source_tokens[:, None, :]]
 
 
 def by_hand(scores, **ignored):
@@ -103,27 +103,27 @@ def by_hand(scores, **ignored):
 
 def fit_of(passes, heads=None, method="means"):
     fit = Fit(heads, method=method)
-    for one in passes:
-        fit.update(one)
+    for model_pass in passes:
+        fit.update(model_pass)
     return fit
 
 
 def judged(fit, passes, probe=None):
     judgement = JudgedSums(fit)
-    for one in passes:
-        judgement.update(one, probe(one) if probe else None)
+    for model_pass in passes:
+        judgement.update(model_pass, probe(model_pass) if probe else None)
     return judgement
 
 
 def rows_of(judgement, held_out=True):
-    found = results(judgement.fit, judgement, held_out=held_out)
-    return [*found.heads, *found.terms, *found.states]
+    outcome = results(judgement.fit, judgement, held_out=held_out)
+    return [*outcome.heads, *outcome.terms, *outcome.states]
 
 
 def assert_same_rows(first, second, tolerance=1e-9, but=()):
     assert [row.keys() for row in first] == [row.keys() for row in second] != []
-    found, expected = (pandas.DataFrame(rows).drop(columns=list(but)) for rows in (first, second))
-    pandas.testing.assert_frame_equal(found, expected, rtol=tolerance, atol=tolerance, check_dtype=False)
+    frame, expected = (pandas.DataFrame(rows).drop(columns=list(but)) for rows in (first, second))
+    pandas.testing.assert_frame_equal(frame, expected, rtol=tolerance, atol=tolerance, check_dtype=False)
 
 
 # -- words that must stay words, a checkpoint and a text --
@@ -162,10 +162,12 @@ def save_traces(folder, *seeds, name="{}"):
     folder.mkdir(exist_ok=True)
     for seed in seeds:
         draw, valid = generator(seed), torch.ones(2, 3, dtype=torch.bool)
-        found = {f"{side}_tokens": torch.randint(9, (2, 3), generator=draw) for side in ("source", "target")}
-        found |= {f"cross.0.{s}_states": torch.randn(2, 3, 2, generator=draw) for s in ("query", "key")}
-        found |= {"source_mask": valid, "target_mask": valid.clone()}
-        save_file(found, folder / f"{name.format(seed)}.safetensors")
+        tensors = {
+            f"{side}_tokens": torch.randint(9, (2, 3), generator=draw) for side in ("source", "target")
+        }
+        tensors |= {f"cross.0.{s}_states": torch.randn(2, 3, 2, generator=draw) for s in ("query", "key")}
+        tensors |= {"source_mask": valid, "target_mask": valid.clone()}
+        save_file(tensors, folder / f"{name.format(seed)}.safetensors")
     return folder
 
 

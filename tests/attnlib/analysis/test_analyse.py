@@ -59,11 +59,13 @@ def keep_of(folder, seconds=0.0, **asked):
 )
 def test_an_analysis_judges_the_batches_held_out_of_its_fit(batches, every, held, method):
     """Where nothing is held out because the corpus is too small, or by wish, on the same."""
-    found = analyse(stream_of(batches, probed=None), every=every, method=method)
+    analysis = analyse(stream_of(batches, probed=None), every=every, method=method)
     fitted = [number for number in range(batches) if number not in held]
     fit = fit_of(map(TOY, fitted), method=method)
     expected = judged(fit, map(TOY, held or fitted), TOY.probe)
-    toys.assert_same_rows([*found.heads, *found.terms, *found.states], toys.rows_of(expected, bool(held)))
+    toys.assert_same_rows(
+        [*analysis.heads, *analysis.terms, *analysis.states], toys.rows_of(expected, bool(held))
+    )
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
@@ -71,8 +73,8 @@ def test_an_analysis_judges_the_batches_held_out_of_its_fit(batches, every, held
     ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
 )
 def test_an_analysis_without_held_out_batches_has_no_intervals(batches, every, held, method):
-    found = analyse(stream_of(batches, probed=None), every=every, method=method)
-    assert held or all(math.isnan(row["input_low"]) for row in found.heads)
+    analysis = analyse(stream_of(batches, probed=None), every=every, method=method)
+    assert held or all(math.isnan(row["input_low"]) for row in analysis.heads)
 
 
 @pytest.mark.parametrize("method", ["means", "least_squares"])
@@ -80,9 +82,9 @@ def test_an_analysis_without_held_out_batches_has_no_intervals(batches, every, h
     ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
 )
 def test_an_analysis_counts_what_it_fitted(batches, every, held, method):
-    found = analyse(stream_of(batches, probed=None), every=every, method=method)
-    assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
-    assert held or found.fitted == found.judged > 0
+    analysis = analyse(stream_of(batches, probed=None), every=every, method=method)
+    assert analysis.held_out == bool(held) == (0 < analysis.judged < analysis.fitted)
+    assert held or analysis.fitted == analysis.judged > 0
 
 
 def test_rows_of_heads_have_the_columns_that_are_declared():
@@ -92,35 +94,39 @@ def test_rows_of_heads_have_the_columns_that_are_declared():
 
 def test_rows_are_ordered_by_kind_layer_head():
     def trace(number):
-        one = TOY(number)
-        layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attentions)]
-        return replace(one, attentions=tuple(layers))
+        model_pass = TOY(number)
+        layers = [
+            replace(attention, layer=layer)
+            for layer in (10, 2)
+            for attention in reversed(model_pass.attentions)
+        ]
+        return replace(model_pass, attentions=tuple(layers))
 
-    found = analyse(Stream(trace, range(5)))
-    places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
+    analysis = analyse(Stream(trace, range(5)))
+    places = [(row["kind"], row["layer"], row["head"]) for row in analysis.heads]
     assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
-    assert list(found.samples[0].attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
+    assert list(analysis.samples[0].attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
 
 
 def test_the_first_samples_judged_are_shown_whole():
-    found, one = analyse(Stream(TOY, range(5), TOY.probe)), TOY(4)
-    counted = {side: one.counted(side) for side in ("source", "target")}
+    analysis, model_pass = analyse(Stream(TOY, range(5), TOY.probe)), TOY(4)
+    counted = {side: model_pass.counted(side) for side in ("source", "target")}
     whole = (counted["source"].any(1) & counted["target"].any(1)).nonzero()[:, 0].tolist()
-    assert len(found.samples) == len(whole) > 1
-    for row, shown in zip(whole, found.samples, strict=True):
-        valid = {side: one.mask(side)[row] for side in counted}
-        assert torch.equal(shown.source, one.source_tokens[row][valid["source"]])
-        assert torch.equal(shown.read, one.target_tokens[row][valid["target"]])
-        assert torch.equal(shown.target, one.target_outputs[row][valid["target"]])
-        probe = TOY.probe(one)[row][valid["target"]][:, valid["source"]]
+    assert len(analysis.samples) == len(whole) > 1
+    for row, shown in zip(whole, analysis.samples, strict=True):
+        valid = {side: model_pass.mask(side)[row] for side in counted}
+        assert torch.equal(shown.source, model_pass.source_tokens[row][valid["source"]])
+        assert torch.equal(shown.read, model_pass.target_tokens[row][valid["target"]])
+        assert torch.equal(shown.target, model_pass.target_outputs[row][valid["target"]])
+        probe = TOY.probe(model_pass)[row][valid["target"]][:, valid["source"]]
         torch.testing.assert_close(shown.probe, probe)
-        for attended, head in product(one.attentions, range(HEADS)):
-            asks, answers = one.sides(attended.kind)
-            full, allowed = (own[row] for own in counted_attention(one, attended, head))
+        for attended, head in product(model_pass.attentions, range(HEADS)):
+            asks, answers = model_pass.sides(attended.kind)
+            full, allowed = (matrix[row] for matrix in counted_attention(model_pass, attended, head))
             seen = counted[asks][row][:, None] & counted[answers][row] & allowed
-            full, seen = (own[valid[asks]][:, valid[answers]] for own in (full, seen))
-            own = shown.attention[attended.name, head]
-            torch.testing.assert_close(own, full.masked_fill(~seen, torch.nan), equal_nan=True)
+            full, seen = (matrix[valid[asks]][:, valid[answers]] for matrix in (full, seen))
+            matrix = shown.attention[attended.name, head]
+            torch.testing.assert_close(matrix, full.masked_fill(~seen, torch.nan), equal_nan=True)
     assert analyse(Stream(TOY, range(5))).samples[0].probe is None
 
 
@@ -128,15 +134,15 @@ def test_the_first_samples_judged_are_shown_whole():
 def test_what_terms_rebuild_of_the_sentences_shown_is_what_the_rows_say(bias):
     """Of the only batch that is judged: 1 − total variation, over rows of two positions at least."""
     toy = Toy(ALL, bias=bias)
-    found = analyse(Stream(toy, range(5)), method="means")
-    assert len(found.samples) == found.judged
-    for row in found.heads:
-        maps = [own.maps[f"{row['kind']}.{row['layer']}", row["head"]] for own in found.samples]
+    analysis = analyse(Stream(toy, range(5)), method="means")
+    assert len(analysis.samples) == analysis.judged
+    for row in analysis.heads:
+        maps = [sample.maps[f"{row['kind']}.{row['layer']}", row["head"]] for sample in analysis.samples]
         for place, measure in enumerate(("temporal", "input", "no_residual"), start=1):
             similar = []
-            for own in maps:
-                full = (~own[0].isnan()).sum(-1) >= 2
-                apart = (own[place] - own[0]).abs().nan_to_num().sum(-1)[full] / 2
+            for matrices in maps:
+                full = (~matrices[0].isnan()).sum(-1) >= 2
+                apart = (matrices[place] - matrices[0]).abs().nan_to_num().sum(-1)[full] / 2
                 similar += (1 - apart).tolist()
             assert sum(similar) / len(similar) == pytest.approx(row[f"{measure}_rebuilds"], abs=1e-9)
 
@@ -144,21 +150,21 @@ def test_what_terms_rebuild_of_the_sentences_shown_is_what_the_rows_say(bias):
 @pytest.mark.parametrize("entries", [4 * HEADS * 3 * 20, 4 * HEADS * 9, samples.ENTRIES])
 def test_no_more_entries_are_kept_than_fit(monkeypatch, entries):
     monkeypatch.setattr(samples, "ENTRIES", entries)
-    found = analyse(Stream(Toy(), range(5))).samples
-    assert sum(maps.numel() for own in found for maps in own.maps.values()) <= entries
-    assert len(found) >= 1
+    shown_samples = analyse(Stream(Toy(), range(5))).samples
+    assert sum(maps.numel() for sample in shown_samples for maps in sample.maps.values()) <= entries
+    assert len(shown_samples) >= 1
     assert analyse(Stream(Toy(), range(5)), heads=[0]).samples[0].maps.keys() == {("cross.0", 0)}
 
 
 def test_a_long_sentence_is_cut():
     length = LONGEST + 5
-    one = toys.by_hand([[1.0] * length] * 3)
-    found = analyse(Stream(lambda one: one, [one] * 5))
-    assert found.samples[0].source.tolist() == list(range(LONGEST))
-    assert found.samples[0].lengths == (length, 3)
-    assert found.samples[0].maps["cross.0", 0].shape == (4, 3, LONGEST)
-    said = f"Shown are the first {LONGEST} positions of a side; the source has {length}"
-    assert said in page(found, "A title", lambda _, token: str(token))
+    model_pass = toys.by_hand([[1.0] * length] * 3)
+    analysis = analyse(Stream(lambda model_pass: model_pass, [model_pass] * 5))
+    assert analysis.samples[0].source.tolist() == list(range(LONGEST))
+    assert analysis.samples[0].lengths == (length, 3)
+    assert analysis.samples[0].maps["cross.0", 0].shape == (4, 3, LONGEST)
+    note = f"Shown are the first {LONGEST} positions of a side; the source has {length}"
+    assert note in page(analysis, "A title", lambda _, token: str(token))
 
 
 def read(keep, stream, part=WHOLE, order=None):
@@ -185,27 +191,30 @@ def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
 @pytest.mark.parametrize("every", [5, 1])
 def test_losses_are_those_of_all_batches_once(tmp_path, every):
     """Batch n lacks n samples and has one in part."""
-    for found in (analyse(stream_of(12), every=every), kept(tmp_path, stream_of(12), 2, every)):
-        assert found.losses == CorpusGaps(sum(range(12)), 12)
+    for analysis in (analyse(stream_of(12), every=every), kept(tmp_path, stream_of(12), 2, every)):
+        assert analysis.losses == CorpusGaps(sum(range(12)), 12)
 
 
 def test_attentions_that_nothing_checked_are_named(tmp_path):
     """Those without the model's own attention, in any batch of either reading; through files as well."""
 
-    def with_attention(one, own):
-        return replace(own, weights=torch.stack([one.softmax(own, head) for head in range(HEADS)], 1))
+    def with_attention(model_pass, attention):
+        weights = [model_pass.softmax(attention, head) for head in range(HEADS)]
+        return replace(attention, weights=torch.stack(weights, 1))
 
     def checked(number, but=None):
-        one = TOY(number)
-        own = one.attentions if number == but else (with_attention(one, own) for own in one.attentions)
-        return replace(one, attentions=tuple(own))
+        model_pass = TOY(number)
+        if number == but:
+            return model_pass
+        attentions = [with_attention(model_pass, attention) for attention in model_pass.attentions]
+        return replace(model_pass, attentions=tuple(attentions))
 
     assert analyse(Stream(checked, range(6))).unchecked == ()
     for number in (0, 4):
-        found = analyse(Stream(partial(checked, but=number), range(6)))
-        assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
+        analysis = analyse(Stream(partial(checked, but=number), range(6)))
+        assert analysis.unchecked == tuple(f"{kind}.0" for kind in ALL)
         stream = Stream(partial(checked, but=number), range(10))
-        assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
+        assert kept(tmp_path / str(number), stream, 2).unchecked == analysis.unchecked
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
@@ -213,10 +222,10 @@ def test_batches_are_dealt_to_one_stage_of_one_shard(shards, every):
     """Where nothing is held out, to both stages; judged ones are ranked over all shards."""
     several, judged = Shard(0, shards, HoldOut(every)).all_shards(), 0
     for number in range(shards * every * 3):
-        found = [(own.number, stage) for own in several for stage in STAGES if own.is_of(stage, number)]
+        dealt = [(shard.number, stage) for shard in several for stage in STAGES if shard.is_of(stage, number)]
         held_out = number % every == every - 1
         stages = STAGES if every == 1 else STAGES[held_out : held_out + 1]
-        assert found == [(number // every % shards, stage) for stage in stages]
+        assert dealt == [(number // every % shards, stage) for stage in stages]
         if "judge" in stages:
             assert several[0].judged_before(number) == judged
             judged += 1
@@ -271,14 +280,14 @@ def test_progress_after_a_kill_counts_from_the_start(tmp_path):
     ids=["in order", "in another", "more shards than batches"],
 )
 def test_shards_in_any_order_come_to_what_one_process_sums(tmp_path, parts, batches, order):
-    _, found = read(keep_of(tmp_path), stream_of(batches), parts, order)
+    _, judgement = read(keep_of(tmp_path), stream_of(batches), parts, order)
     at_once = Shard(hold_out=parts.hold_out)
     fitted, held_out = ([n for n in range(batches) if at_once.is_of(stage, n)] for stage in STAGES)
     whole = fit_of(map(TOY, fitted))
     expected = judged(whole, map(TOY, held_out[:2]), TOY.probe)  # two batches are probed in all
     expected += judged(whole, map(TOY, held_out[2:]))
-    assert found.samples == expected.samples > 0
-    toys.assert_same_rows(toys.rows_of(found), toys.rows_of(expected))
+    assert judgement.samples == expected.samples > 0
+    toys.assert_same_rows(toys.rows_of(judgement), toys.rows_of(expected))
 
 
 def test_shards_that_are_missing_are_listed(tmp_path):
@@ -317,8 +326,8 @@ def test_a_file_that_was_flipped_cut_or_changed_is_noticed(tmp_path, finished, s
     before = path.read_bytes()
     damage(path)
     assert path.read_bytes() != before
-    said = f"{stage}-0-of-1/sums.safetensors is not what … run this shard"
-    assert_refused(lambda: read(keep, stream_of()), said, CorruptFile)
+    message = f"{stage}-0-of-1/sums.safetensors is not what … run this shard"
+    assert_refused(lambda: read(keep, stream_of()), message, CorruptFile)
 
 
 def test_a_probe_that_cannot_be_taken_is_said_before_any_work():
@@ -328,37 +337,39 @@ def test_a_probe_that_cannot_be_taken_is_said_before_any_work():
     adapter = Modules(model, [hooked], run, start=2, unchecked=True)
     stream = Stream(adapter.trace, [BATCH] * 6, adapter.lexical_probe)
     with pytest.warns(UserWarning, match=r"no lexical probe: cross\.0: name the module") as warned:
-        found = analyse(stream, progress=lambda *_: seen.append(len(warned)))
+        analysis = analyse(stream, progress=lambda *_: seen.append(len(warned)))
     assert seen == [1] * 6
-    assert "name the module that makes its attention, to force it" in "".join(found.no_probe)
-    assert found.heads[0]["rows_probed"] == 0
-    assert any(note.startswith("No lexical probe was taken: cross.0: name") for note in notes(found))
+    assert "name the module that makes its attention, to force it" in "".join(analysis.no_probe)
+    assert analysis.heads[0]["rows_probed"] == 0
+    assert any(note.startswith("No lexical probe was taken: cross.0: name") for note in notes(analysis))
 
 
-def logits_of(one, right):
+def logits_of(model_pass, right):
     """Almost sure of the right word in the first samples, of word 0 in the others."""
-    words = one.target_outputs.where(torch.arange(len(one.target_mask))[:, None] < right, 0)
+    words = model_pass.target_outputs.where(torch.arange(len(model_pass.target_mask))[:, None] < right, 0)
     return 3.0 * torch.nn.functional.one_hot(words, 8)
 
 
 @pytest.mark.parametrize("right", [0, 4, 6])
 def test_a_report_says_whether_the_model_has_learned(right):
-    stream = replace(stream_of(20), logits=lambda one: logits_of(one, right))
-    found = analyse(stream, every=2)
+    stream = replace(stream_of(20), logits=lambda model_pass: logits_of(model_pass, right))
+    analysis = analyse(stream, every=2)
     ones = [TOY(number) for number in range(1, 9, 2)]  # four of ten
-    valid = torch.cat([one.target_outputs[one.target_mask] for one in ones])
-    good = torch.cat([one.target_outputs[:right][one.target_mask[:right]] for one in ones])
-    learned = found.learned
+    valid = torch.cat([model_pass.target_outputs[model_pass.target_mask] for model_pass in ones])
+    good = torch.cat(
+        [model_pass.target_outputs[:right][model_pass.target_mask[:right]] for model_pass in ones]
+    )
+    learned = analysis.learned
     assert learned["words"] == len(valid)
     assert learned["accuracy"] == pytest.approx(len(good) / len(valid))
     assert learned["whole_sentences"] == right / 6
     shares = valid.bincount()[valid.unique()].double() / len(valid)
     assert learned["loss_by_frequency"] == pytest.approx(float(-(shares * shares.log()).sum()))
-    warned = [note for note in notes(found) if note.startswith("The model has not learned this text")]
+    warned = [note for note in notes(analysis) if note.startswith("The model has not learned this text")]
     assert bool(warned) == (right == 0) == (learned["loss"] > learned["loss_by_frequency"])
     halves = [Learned(), Learned()]
-    for number, one in enumerate(ones):
-        halves[number % 2].add(one, logits_of(one, right))
+    for number, model_pass in enumerate(ones):
+        halves[number % 2].add(model_pass, logits_of(model_pass, right))
     merged = Learned().load_state_dict(json.loads(json.dumps((halves[0] + halves[1]).state_dict())))
     assert merged.result() == pytest.approx(learned)
 
@@ -381,10 +392,10 @@ def test_the_fewest_threads_that_are_worth_it(monkeypatch):
 
 
 def analyse_copies(count, scores, ignored):
-    analyse(Stream(lambda one: one, [toys.by_hand(scores, source=ignored)] * count))
+    analyse(Stream(lambda model_pass: model_pass, [toys.by_hand(scores, source=ignored)] * count))
 
 
-OF_ANOTHER_MODEL = replace(stream_of(10), logits=lambda one: logits_of(one, 0)[..., :3])
+OF_ANOTHER_MODEL = replace(stream_of(10), logits=lambda model_pass: logits_of(model_pass, 0)[..., :3])
 
 test_what_cannot_be_is_refused = refused(
     (lambda: Stream(str, iter([1, 2])), "read only once"),

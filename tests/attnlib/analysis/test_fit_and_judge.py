@@ -59,27 +59,30 @@ def shares_of(rows, dtype=torch.float64):
 @given(term_batches(twins=True))
 def test_nine_terms_are_summed_as_the_decomposition_sums_them(batch):
     terms, *masks = batch
-    found = sums_of(terms, allowed_of(batch)).result()
+    summed = sums_of(terms, allowed_of(batch)).result()
     shares = ShareSums().update(terms.unflatten(0, (3, 3)), *masks).result()
-    for mine, theirs in ((found.covariance, shares.covariance), (found.mean_absolute, shares.mean_absolute)):
+    for mine, theirs in (
+        (summed.covariance, shares.covariance),
+        (summed.mean_absolute, shares.mean_absolute),
+    ):
         assert list(mine.values()) == pytest.approx(theirs.flatten().tolist(), abs=1e-10)
     for name in ("entries", "rows", "rows_left_out"):
-        assert getattr(found, name) == getattr(shares, name)
+        assert getattr(summed, name) == getattr(shares, name)
 
     rebuilt = SubstitutionSums().update(terms.unflatten(0, (3, 3)), *masks).result()
     plain = ("uniform", "temporal_only", "input_only", "no_residual")
     names = {name: name.replace("_", " ") for name in plain}
     names |= {f"without_{d}_{e}": f"without {d}·{e}" for d in STATE_PARTS for e in STATE_PARTS}
     assert names.keys() == SUBSETS.keys()
-    assert found.similarity.keys() == found.agreement.keys() == set(names.values())
+    assert summed.similarity.keys() == summed.agreement.keys() == set(names.values())
     for theirs, mine in names.items():
-        assert found.similarity[mine] == pytest.approx(rebuilt[theirs].similarity, abs=1e-12)
-        assert found.agreement[mine] == pytest.approx(rebuilt[theirs].argmax_agreement, abs=1e-6)
+        assert summed.similarity[mine] == pytest.approx(rebuilt[theirs].similarity, abs=1e-12)
+        assert summed.agreement[mine] == pytest.approx(rebuilt[theirs].argmax_agreement, abs=1e-6)
 
 
-def assert_same(found, expected):
-    for name, own in vars(expected).items():
-        assert getattr(found, name) == pytest.approx(own, abs=1e-9, nan_ok=True)
+def assert_same(result, expected):
+    for name, value in vars(expected).items():
+        assert getattr(result, name) == pytest.approx(value, abs=1e-9, nan_ok=True)
 
 
 @given(term_batches(count=10, twins=True))
@@ -160,20 +163,20 @@ def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
     # eight words, five places, states of width 4
     components = {site: Components(4, n_tokens=8, n_positions=5) for site in ("encoder", "decoder.cross")}
 
-    def each(one, method):
-        found, whole = {}, whole_samples(one)
-        for site, (side, states) in one.sites().items():
-            given = (own[whole] for own in (states, one.tokens(side), one.counted(side)))
-            found[site] = getattr(components[site], method)(*given)
-        return found
+    def apply(model_pass, method):
+        applied, whole = {}, whole_samples(model_pass)
+        for site, (side, states) in model_pass.sites().items():
+            given = (tensor[whole] for tensor in (states, model_pass.tokens(side), model_pass.counted(side)))
+            applied[site] = getattr(components[site], method)(*given)
+        return applied
 
-    for one in passes[:15]:
-        each(one, "update")
+    for model_pass in passes[:15]:
+        apply(model_pass, "update")
     for row in head_rows(judged(fit_of(passes[:15]), passes[15:])):
         shares = ShareSums()
-        for one in passes[15:]:
-            parts = each(one, "split")
-            terms = terms_of(one.attentions[0], row["head"], parts["decoder.cross"], parts["encoder"])
+        for model_pass in passes[15:]:
+            parts = apply(model_pass, "split")
+            terms = terms_of(model_pass.attentions[0], row["head"], parts["decoder.cross"], parts["encoder"])
             shares.update(terms, parts["decoder.cross"].mask, parts["encoder"].mask)
         covariance = shares.result().covariance
         assert row["temporal_share"] == pytest.approx(float(covariance[0, 0]))
@@ -191,22 +194,22 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     assert len(judgement.heads) == len(ALL) * 2
     assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
     for row in term_rows(judgement):
-        own = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]]
-        interval = own.share({row["term"]}, n_fitted_samples=float(judgement.fit.samples))
+        judged_head = judgement.heads[f"{row['kind']}.{row['layer']}", row["head"]]
+        interval = judged_head.share({row["term"]}, n_fitted_samples=float(judgement.fit.samples))
         assert vars(interval) == {end: row[f"covariance_{end}"] for end in ("share", "low", "high")}
-        assert interval.share == pytest.approx(own.shares.covariance[row["term"]])
+        assert interval.share == pytest.approx(judged_head.shares.covariance[row["term"]])
     names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
     for row in head_rows(judgement):
         assert sum(row[name] for name in names) == pytest.approx(1)
-    for head, own in judgement.heads.items():
-        shares = own.shares
+    for head, judged_head in judgement.heads.items():
+        shares = judged_head.shares
         assert sum(shares.covariance.values()) == pytest.approx(1), head
         assert shares.rows_left_out > 0
         variance = 0.0
-        for one in map(toy, range(15, 20)):
-            attended = {own.name: own for own in one.attentions}[head[0]]
-            _, allowed = counted_attention(one, attended, head[1])
-            rows = (allowed.sum(-1) > 1) & whole_samples(one)[:, None]
+        for model_pass in map(toy, range(15, 20)):
+            attended = {attention.name: attention for attention in model_pass.attentions}[head[0]]
+            _, allowed = counted_attention(model_pass, attended, head[1])
+            rows = (allowed.sum(-1) > 1) & whole_samples(model_pass)[:, None]
             for scores, seen in zip(attended.scores[:, head[1]][rows], allowed[rows], strict=True):
                 variance += float(scores[seen].var(unbiased=False) * seen.sum())
         assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
@@ -217,17 +220,17 @@ def test_agreement_is_the_mean_of_the_probes_own():
     passes = list(map(toy, range(20)))
     judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
     for head in range(passes[0].attentions[0].heads):
-        found = []
-        for one in passes[15:]:
-            attention, _ = counted_attention(one, one.attentions[0], head)
-            for sample, row in one.counted("target").nonzero().tolist():
-                seen = one.counted("source")[sample]
+        agreements = []
+        for model_pass in passes[15:]:
+            attention, _ = counted_attention(model_pass, model_pass.attentions[0], head)
+            for sample, row in model_pass.counted("target").nonzero().tolist():
+                seen = model_pass.counted("source")[sample]
                 if seen.any():
-                    alpha, beta = attention[sample, row][seen], toy.probe(one)[sample, row][seen]
-                    found.append((float(agreement(alpha, beta)), float(chance_agreement(beta))))
-        own = judgement.heads["cross.0", head]
-        means = own.agreement_with_probe, own.agreement_by_chance
-        assert means == pytest.approx(torch.tensor(found).mean(0).tolist())
+                    alpha, beta = attention[sample, row][seen], toy.probe(model_pass)[sample, row][seen]
+                    agreements.append((float(agreement(alpha, beta)), float(chance_agreement(beta))))
+        judged_head = judgement.heads["cross.0", head]
+        means = judged_head.agreement_with_probe, judged_head.agreement_by_chance
+        assert means == pytest.approx(torch.tensor(agreements).mean(0).tolist())
         assert means[0] != means[1]
 
 
@@ -243,11 +246,11 @@ def test_only_probed_cross_attention_has_agreement():
 def test_attention_on_an_ignored_word():
     """Half of the first row and a quarter of the second; the third row is not counted."""
     scores = [[1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [0.1, 0.1, 9.0]]
-    one = by_hand(scores, source=[False, False, True], target=[False, False, True])
-    attention, allowed = counted_attention(one, one.attentions[0], 0)
+    model_pass = by_hand(scores, source=[False, False, True], target=[False, False, True])
+    attention, allowed = counted_attention(model_pass, model_pass.attentions[0], 0)
     torch.testing.assert_close(attention[0], torch.tensor([[1 / 2, 1 / 2, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]]))
     assert allowed.sum() == 4
-    (row,) = head_rows(judged(fit_of([one]), [one]))
+    (row,) = head_rows(judged(fit_of([model_pass]), [model_pass]))
     assert row["on_ignored"] == pytest.approx(3 / 8)
     assert row["rows"] == 2
     assert row["position_bias_share"] == pytest.approx(1.0)
@@ -258,11 +261,11 @@ def test_what_stands_at_ignored_tokens_is_not_looked_at():
     toy = Toy(("cross",), ignored=(3,))
 
     def spoilt(number):
-        one = toy(number)
-        (own,) = one.attentions
-        queries = own.query_inputs.masked_fill(one.ignored_target[..., None], 50.0)
-        keys = own.key_inputs.masked_fill(one.ignored_source[..., None], -50.0)
-        return replace(one, attentions=(replace(own, query_inputs=queries, key_inputs=keys),))
+        model_pass = toy(number)
+        (attention,) = model_pass.attentions
+        queries = attention.query_inputs.masked_fill(model_pass.ignored_target[..., None], 50.0)
+        keys = attention.key_inputs.masked_fill(model_pass.ignored_source[..., None], -50.0)
+        return replace(model_pass, attentions=(replace(attention, query_inputs=queries, key_inputs=keys),))
 
     clean, other = (judged(fit_of(map(make, range(9))), [make(9)], toy.probe) for make in (toy, spoilt))
     assert_same_rows(rows_of(other), rows_of(clean), but=("on_ignored",))
@@ -272,23 +275,23 @@ def test_what_stands_at_ignored_tokens_is_not_looked_at():
 def test_samples_with_nothing_counted_are_left_out():
     """A sample of which one side is ignored altogether is as good as none, whichever the side."""
     toy = Toy(ALL, ignored=(3,))
-    one = toy(9)
-    source, target = one.ignored_source.clone(), one.ignored_target.clone()
+    model_pass = toy(9)
+    source, target = model_pass.ignored_source.clone(), model_pass.ignored_target.clone()
     source[1], target[4] = True, True
-    spoilt = replace(one, ignored_source=source, ignored_target=target)
+    spoilt = replace(model_pass, ignored_source=source, ignored_target=target)
     kept = [0, 2, 3, 5]
-    attended = tuple(replace(own, **tensors_of(own, kept)) for own in one.attentions)
-    without = replace(one, **tensors_of(one, kept), attentions=attended)
+    attended = tuple(replace(attention, **tensors_of(attention, kept)) for attention in model_pass.attentions)
+    without = replace(model_pass, **tensors_of(model_pass, kept), attentions=attended)
     fit = fit_of(map(toy, range(9)))
-    first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
+    first, second = (judged(fit, [variant], toy.probe) for variant in (spoilt, without))
     assert first.samples == second.samples <= 4
     assert_same_rows(rows_of(first), rows_of(second), but=("agreement_with_probe", "agreement_by_chance"))
-    first, second = (judged(fit_of([some]), [one]) for some in (spoilt, without))
+    first, second = (judged(fit_of([variant]), [model_pass]) for variant in (spoilt, without))
     assert_same_rows(rows_of(first), rows_of(second))
 
 
 def tensors_of(made, samples):
-    return {name: own[samples] for name, own in vars(made).items() if isinstance(own, torch.Tensor)}
+    return {name: value[samples] for name, value in vars(made).items() if isinstance(value, torch.Tensor)}
 
 
 def test_what_is_unseen_is_counted():
@@ -338,19 +341,19 @@ class Known:
 
     def draw(self, samples, seed):
         """Ids, masks, and the four parts of the states of both sides; in self-attention they are one."""
-        draw, found, known = generator(seed), [], (self.constant, self.places, self.words, self.noise)
+        draw, sides, known = generator(seed), [], (self.constant, self.places, self.words, self.noise)
         for constant, place, words, size in zip(*known, strict=False):
             ids = torch.multinomial(self.odds.expand(samples, -1), LONGEST, True, generator=draw)
             ids[:, 1::2] = ids[:, 1::2].sort(1).values  # the rarer ones late
-            if self.mark and not found:
+            if self.mark and not sides:
                 ids[:, 0] = len(self.odds)
             mask = torch.arange(LONGEST) < torch.randint(3, LONGEST + 1, (samples, 1), generator=draw)
             noise = torch.randn(samples, LONGEST, WIDTH, generator=draw, dtype=torch.float64)
             ones = torch.ones_like(noise)
-            found.append((ids, mask, torch.stack([constant * ones, place * ones, words[ids], size * noise])))
-        return found[0], found[-1]
+            sides.append((ids, mask, torch.stack([constant * ones, place * ones, words[ids], size * noise])))
+        return sides[0], sides[-1]
 
-    def one(self, seed, samples=25):
+    def batch_of(self, seed, samples=25):
         (asks, query_mask, queries), (answers, key_mask, keys) = self.draw(samples, seed)
         inputs = {"query_inputs": queries.sum(0), "key_inputs": keys.sum(0)}
         sites = {"query_site": "q", "key_site": "k" if self.kind == "cross" else "q"}
@@ -369,11 +372,11 @@ class Known:
         for seed in range(8):
             (_, query_mask, queries), (_, key_mask, keys) = self.draw(1000, 10_000 + seed)
             mapped = []
-            for parts, (word, mean), own in zip((queries, keys), means, self.maps, strict=True):
+            for parts, (word, mean), linear_map in zip((queries, keys), means, self.maps, strict=True):
                 # the mean of words is the places', that of places is constant
                 parts = [parts[0] + mean, parts[1] + word - mean, parts[2] - word, parts[3]]
-                moved = torch.stack(parts) @ own.weight[0].T
-                moved[0] += own.bias[0]
+                moved = torch.stack(parts) @ linear_map.weight[0].T
+                moved[0] += linear_map.bias[0]
                 mapped.append(moved)
             allowed = query_mask[:, :, None] & key_mask[:, None]
             terms = torch.einsum("ibsw,jbtw->ijbst", *mapped) * allowed
@@ -527,16 +530,16 @@ def test_states_of_words_alone_have_constant_terms_with_words():
 def test_with_a_rotation_what_is_constant_depends_on_position():
     """Then the terms of a constant key stay, and all terms still make the scores."""
     model, turn = Known("encoder_self", seed=4), rotary(LONGEST, 4)
-    plain = model.one(1)
-    (own,) = plain.attentions
-    rotated = replace(plain, attentions=(replace(own, query_rotation=turn, key_rotation=turn),))
-    for one, count in ((plain, 12), (rotated, 16)):
-        (sums,) = judged(fit_of([one], method="least_squares"), [one]).heads.values()
+    plain = model.batch_of(1)
+    (attention,) = plain.attentions
+    rotated = replace(plain, attentions=(replace(attention, query_rotation=turn, key_rotation=turn),))
+    for model_pass, count in ((plain, 12), (rotated, 16)):
+        (sums,) = judged(fit_of([model_pass], method="least_squares"), [model_pass]).heads.values()
         shares = sums.shares
         assert len(sums.term_names) == count
         assert sum(shares.covariance.values()) == pytest.approx(1)
-        scores = one.attentions[0].scores[:, 0]
-        allowed = one.allowed(one.attentions[0])
+        scores = model_pass.attentions[0].scores[:, 0]
+        allowed = model_pass.allowed(model_pass.attentions[0])
         mean = (scores * allowed).sum(-1, keepdim=True) / allowed.sum(-1, keepdim=True).clamp(min=1)
         assert shares.spread == pytest.approx(float((scores - mean)[allowed].square().mean().sqrt()))
 
@@ -544,19 +547,19 @@ def test_with_a_rotation_what_is_constant_depends_on_position():
 def test_words_that_were_not_fitted_on_move_no_share():
     """Whatever their states are: a wild one would be called residual, and more so in a small corpus."""
     model = known("cross")
-    fit = fit_of([model.one(1)], method="least_squares")
-    one, sums = model.one(2), []
-    new = torch.zeros_like(one.source_tokens, dtype=torch.bool)
+    fit = fit_of([model.batch_of(1)], method="least_squares")
+    model_pass, sums = model.batch_of(2), []
+    new = torch.zeros_like(model_pass.source_tokens, dtype=torch.bool)
     new[::2, 1] = True
-    one = replace(one, source_tokens=one.source_tokens.masked_fill(new, WORDS + 1))
-    (own,) = one.attentions
+    model_pass = replace(model_pass, source_tokens=model_pass.source_tokens.masked_fill(new, WORDS + 1))
+    (attention,) = model_pass.attentions
     for factor in (1, 30):
-        keys = torch.where(new[:, :, None], factor * own.key_inputs, own.key_inputs)
-        judgement = judged(fit, [replace(one, attentions=(replace(own, key_inputs=keys),))])
-        sums += [found.term_sums for found in judgement.attentions.values()]
-    assert judgement.seen["k"].unseen_words >= int((new & one.source_mask).sum()) > 5
+        keys = torch.where(new[:, :, None], factor * attention.key_inputs, attention.key_inputs)
+        judgement = judged(fit, [replace(model_pass, attentions=(replace(attention, key_inputs=keys),))])
+        sums += [judged_attention.term_sums for judged_attention in judgement.attentions.values()]
+    assert judgement.seen["k"].unseen_words >= int((new & model_pass.source_mask).sum()) > 5
     for name in ("absolute", "explained", "moments", "similarity"):
-        torch.testing.assert_close(*(getattr(own, name) for own in sums))
+        torch.testing.assert_close(*(getattr(summed, name) for summed in sums))
 
 
 # Two analyses: a head does not differ from itself, an altered one does.
@@ -583,15 +586,17 @@ def second():
 
 
 def test_only_a_head_that_was_altered_differs(first, second):
-    found, back = compare(first, second), compare(second, first)
-    assert found.paired
-    assert len(found.rows) == 2 * len(MEASURES)
-    assert {row["head"] for row in found.differing} == {1}
-    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in found.rows if row["head"] == 0)
+    comparison, back = compare(first, second), compare(second, first)
+    assert comparison.paired
+    assert len(comparison.rows) == 2 * len(MEASURES)
+    assert {row["head"] for row in comparison.differing} == {1}
+    assert all(
+        row["difference"] == row["low"] == row["high"] == 0 for row in comparison.rows if row["head"] == 0
+    )
     heads = zip(first.heads, second.heads, strict=True)
-    expected = [(mine[own], theirs[own]) for mine, theirs in heads for own in MEASURES]
-    assert [(row["first"], row["second"]) for row in found.rows] == expected
-    for row, other in zip(found.rows, back.rows, strict=True):
+    expected = [(mine[measure], theirs[measure]) for mine, theirs in heads for measure in MEASURES]
+    assert [(row["first"], row["second"]) for row in comparison.rows] == expected
+    for row, other in zip(comparison.rows, back.rows, strict=True):
         assert row["low"] <= row["high"] == pytest.approx(-other["low"])
 
 
@@ -610,9 +615,9 @@ def test_blocks_add_up_to_what_the_rows_say(first):
         *sums, rows = first.blocks[f"{row['kind']}.{row['layer']}", row["head"]].sum(0).tolist()
         assert rows == row["rows"]
         explained = sums[: len(TERM_GROUPS)]
-        for measure, own in zip(MEASURES, sums, strict=True):
+        for measure, total in zip(MEASURES, sums, strict=True):
             whole = rows if measure.endswith("rebuilds") else sum(explained)
-            assert own / whole == pytest.approx(row[measure])
+            assert total / whole == pytest.approx(row[measure])
     assert len(MEASURES) == len(TERM_GROUPS) + len(STATE_PARTS) + len(REBUILT)
 
 
@@ -624,13 +629,13 @@ def test_blocks_of_an_earlier_version_are_refused(first):
 
 def test_a_sentence_has_its_key_in_whatever_batch():
     """Alone and without padding as well; another word on either side is another key."""
-    one = replace(toy()(0), attentions=())
-    keys = sample_keys(one)
+    model_pass = replace(toy()(0), attentions=())
+    keys = sample_keys(model_pass)
     assert len(set(keys.tolist())) == len(keys)
     names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
     for row, key in enumerate(keys):
-        given = {name: getattr(one, name)[row, one.mask(name[:6])[row]][None] for name in names}
-        alone = replace(one, **given)
+        given = {name: getattr(model_pass, name)[row, model_pass.mask(name[:6])[row]][None] for name in names}
+        alone = replace(model_pass, **given)
         assert sample_keys(alone).tolist() == [key]
         for name in ("source_tokens", "target_outputs"):
             changed = getattr(alone, name).clone()
@@ -645,9 +650,9 @@ def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(pai
     models, corpora, held = (known("cross"), Known("cross", seed=11)), 30, Counter()
     for seed in range(1, corpora + 1):
         other = seed if paired else seed + 100
-        found = compare(analysis_of(models[0], 200, seed), analysis_of(models[1], 200, other))
-        assert found.paired == paired
-        for row in found.rows:
+        comparison = compare(analysis_of(models[0], 200, seed), analysis_of(models[1], 200, other))
+        assert comparison.paired == paired
+        for row in comparison.rows:
             part = row["measure"].removesuffix("_share")
             if part in models[0].shares:
                 difference = models[1].shares[part] - models[0].shares[part]
@@ -657,18 +662,18 @@ def test_intervals_hold_the_differences_of_two_models_whose_shares_are_known(pai
 
 @pytest.mark.parametrize(("times", "warned"), [(1.4, False), (1.6, True), (1 / 1.6, True)])
 def test_where_one_is_of_much_more_text_a_note_says_what_that_moves(first, times, warned):
-    found = compare(first, replace(first, fitted=round(times * first.fitted)))
-    assert found.table().attrs["notes"] == found.notes
-    assert len(found.notes) == warned
-    assert all(f"on {first.fitted:,} samples" in note for note in found.notes)
+    comparison = compare(first, replace(first, fitted=round(times * first.fitted)))
+    assert comparison.table().attrs["notes"] == comparison.notes
+    assert len(comparison.notes) == warned
+    assert all(f"on {first.fitted:,} samples" in note for note in comparison.notes)
 
 
 @pytest.mark.signatures
 def test_without_held_out_sentences_nothing_is_known_of_how_sure_it_is(first):
-    found = compare(first, replace(first, held_out=False))
-    assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in found.rows)
-    assert found.differing == []
-    assert repr(found).endswith("no difference has an interval")
+    comparison = compare(first, replace(first, held_out=False))
+    assert all(math.isnan(row["low"]) and math.isnan(row["high"]) for row in comparison.rows)
+    assert comparison.differing == []
+    assert repr(comparison).endswith("no difference has an interval")
 
 
 def test_options_that_make_other_sentences_are_named(first):
@@ -700,17 +705,17 @@ def test_analyses_by_two_methods_are_not_compared(first):
 
 def test_the_command_says_which_heads_differ_after_notes(first, second, tmp_path):
     more = replace(second, fitted=2 * second.fitted)
-    for name, own in (("one", first), ("other", more)):
-        write_report(own, tmp_path / name)
+    for name, written in (("one", first), ("other", more)):
+        write_report(written, tmp_path / name)
     table = tmp_path / "differences.csv"
     done = toys.attnlib("compare", tmp_path / "one", tmp_path / "other", "--out", table)
     assert done.exit_code == 0, done.output
-    found = compare(first, more)
-    heading, reading, note, *said = done.stdout.splitlines()
-    assert [heading, reading, note] == [repr(found), READING, *found.notes]
-    assert len(said) == len(found.differing) > 1
-    assert said[0].startswith(f"cross.0 head 1, {found.differing[0]['measure']}: ")
-    assert_same_rows(toys.table_of(table), found.rows, tolerance=1e-8)
+    comparison = compare(first, more)
+    heading, reading, note, *lines = done.stdout.splitlines()
+    assert [heading, reading, note] == [repr(comparison), READING, *comparison.notes]
+    assert len(lines) == len(comparison.differing) > 1
+    assert lines[0].startswith(f"cross.0 head 1, {comparison.differing[0]['measure']}: ")
+    assert_same_rows(toys.table_of(table), comparison.rows, tolerance=1e-8)
     done = toys.attnlib("compare", tmp_path, tmp_path)
     assert done.exit_code == 2
     assert f"holds no {KEPT}" in done.stderr

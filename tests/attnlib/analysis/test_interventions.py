@@ -91,11 +91,11 @@ def effects(judgement):
 def test_exchanging_all_parts_of_both_sides_gives_the_other_samples_attention(method, rotated):
     """Two samples of one length each have the other as their partner."""
     model_pass = random_pass(samples=2, rotation=rotary(LENGTH, 4) if rotated else None)
-    found = effects(judged(model_pass, method))
+    measured = effects(judged(model_pass, method))
     attention = model_pass.attentions[0].scores.softmax(-1)  # (samples, heads, target, source)
     for head in range(2):
         expected = float(total_variation(attention[0, head], attention[1, head]).mean())
-        assert found[head, "exchange", "both", "state"] == pytest.approx(expected)
+        assert measured[head, "exchange", "both", "state"] == pytest.approx(expected)
 
 
 @pytest.mark.signatures
@@ -109,9 +109,9 @@ def test_exchanging_a_part_of_a_state_is_what_a_pass_with_that_state_gives():
     patched = attended.key_inputs - parts.residual + parts.residual.flip(0)
     after = replace(attended, key_inputs=patched).scores.softmax(-1)
     expected = total_variation(after, attended.scores.softmax(-1)).mean((0, 2))  # (heads,)
-    found = effects(judgement)
+    measured = effects(judgement)
     for head in range(2):
-        assert found[head, "exchange", "keys", "residual"] == pytest.approx(float(expected[head]))
+        assert measured[head, "exchange", "keys", "residual"] == pytest.approx(float(expected[head]))
 
 
 def test_exchanging_identical_samples_moves_nothing():
@@ -150,10 +150,10 @@ def test_no_part_no_effect():
 
 
 def test_temporal_parts_come_from_the_same_place_either_way():
-    found = effects(judged(random_pass()))
-    for (head, way, side, part), moved in found.items():
+    measured = effects(judged(random_pass()))
+    for (head, way, side, part), moved in measured.items():
         if part == "temporal":
-            assert moved == found[head, WAYS[0], side, part], way
+            assert moved == measured[head, WAYS[0], side, part], way
 
 
 # Where parts come from.
@@ -227,15 +227,15 @@ def test_a_sample_alone_has_nothing_to_exchange_with():
 
 def test_an_analysis_has_effects_of_every_head_where_they_are_asked_for():
     stream = Stream(Toy(ALL, bias=True, ignored=(3,)), range(10))
-    plain, found = analyse(stream), analyse(stream, interventions=True)
-    assert plain.heads == found.heads
+    plain, with_effects = analyse(stream), analyse(stream, interventions=True)
+    assert plain.heads == with_effects.heads
     assert plain.interventions == []
-    frame = found.tables.interventions()
+    frame = with_effects.tables.interventions()
     assert list(frame.columns) == list(INTERVENTION_COLUMNS)
     assert len(frame) == len(ALL) * HEADS * 2 * 3 * 4
     assert frame["moved"].between(0, 1).all()
-    rows = {(row["kind"], row["head"]): row["rows"] for row in found.heads}
-    assert all(rows[row["kind"], row["head"]] == row["rows"] for row in found.interventions)
+    rows = {(row["kind"], row["head"]): row["rows"] for row in with_effects.heads}
+    assert all(rows[row["kind"], row["head"]] == row["rows"] for row in with_effects.interventions)
     with pytest.raises(BadInput, match="interventions=True"):
         plain.tables.calibration()
 
@@ -255,15 +255,15 @@ def test_kept_interventions_are_read_again(tmp_path):
 
 
 def test_effects_are_read_back_from_a_report(tmp_path):
-    found = analyse(Stream(Toy(), range(10)), interventions=True)
-    write_report(found, tmp_path)
+    analysis = analyse(Stream(Toy(), range(10)), interventions=True)
+    write_report(analysis, tmp_path)
     again = read_report(tmp_path)
-    assert_same_rows(again.interventions, found.interventions, tolerance=1e-8)
+    assert_same_rows(again.interventions, analysis.interventions, tolerance=1e-8)
 
 
 def test_a_report_has_effects_beside_shares(tmp_path):
-    found = analyse(Stream(Toy(), range(10)), interventions=True)
-    write_report(found, tmp_path)
+    analysis = analyse(Stream(Toy(), range(10)), interventions=True)
+    write_report(analysis, tmp_path)
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Shares against effects" in markup
     assert "Own, split and any-term share of each part" in markup
@@ -300,13 +300,13 @@ def test_hand_worked_attributions():
 def test_rank_correlations_are_over_heads_part_by_part():
     """Of three heads, the one with the larger share moves further; a head that attends evenly is left out."""
     shares, moved = (0.2, 0.5, 0.9, 0.3), (0.1, 0.3, 0.4, 1.0)
-    terms, found = [], []
+    terms, interventions = [], []
     for head, (share, effect) in enumerate(zip(shares, moved, strict=True)):
         terms += term_rows({"temporal·temporal": share, "input·input": 1 - share}, head)
         for part in STATE_PARTS:
             values = ("cross", 0, head, "exchange", "keys", part, effect, 5)
-            found.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
-    rows = calibration_rows(terms, found, even=[Head("cross.0", 3)])
+            interventions.append(dict(zip(INTERVENTION_COLUMNS, values, strict=True)))
+    rows = calibration_rows(terms, interventions, even=[Head("cross.0", 3)])
     assert all(tuple(row) == tuple(CALIBRATION_COLUMNS) for row in rows)
     of_part = {row["part"]: row["rank_correlation"] for row in rows if row["attribution"] == "own"}
     assert of_part["temporal"] == pytest.approx(1)

@@ -54,9 +54,9 @@ def test_hand_worked_readings_of_a_head():
     """Half of the covariance is temporal·residual: the residual has all of it in any term, half split."""
     covariance = dict.fromkeys(NINE, 0.0) | {"temporal·temporal": 0.3, "temporal·residual": 0.5}
     covariance["input·input"] = 0.2
-    found = readings_of(covariance, covariance, "residual")
+    readings = readings_of(covariance, covariance, "residual")
     columns = ("own_share", "split_share", "any_term_share", "query_share", "keys_share")
-    assert [found[column] for column in columns] == [0, 0.25, 0.5, 0, 0.5]
+    assert [readings[column] for column in columns] == [0, 0.25, 0.5, 0, 0.5]
 
 
 @pytest.mark.parametrize("part", STATE_PARTS)

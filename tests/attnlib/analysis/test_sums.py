@@ -44,7 +44,7 @@ def leaves_of(state, name=""):
     """What a state holds, by the path to it, numbers as tensors."""
     if isinstance(state, dict):
         leaves = [leaves_of(value, f"{name}/{key}") for key, value in state.items()]
-        return {path: leaf for found in leaves for path, leaf in found.items()}
+        return {path: leaf for named in leaves for path, leaf in named.items()}
     if isinstance(state, torch.Tensor):
         return {name: state}
     return {f"{name}={state}": torch.zeros(())}

@@ -52,10 +52,10 @@ def fitted(corpus, kind="means", dtype=torch.float64, rows=slice(None)):
     return components.update(*tensors(corpus, dtype, rows))
 
 
-def assert_same(found, expected, corpus, tolerance):
+def assert_same(components, expected, corpus, tolerance):
     """Up to a share of the largest state."""
     scale = np.abs(corpus[0][corpus[2]]).max()
-    for mine, theirs in zip(found, expected, strict=True):
+    for mine, theirs in zip(components, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * scale)
 
 
@@ -81,8 +81,8 @@ def attention_matrices(draw, most=12):
     generator = torch.Generator().manual_seed(draw(SEEDS))
     shapes = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=1, max_size=4))
     shapes = [shape for shape in shapes for _ in range(draw(st.integers(1, most)))]
-    found = [torch.randn(shape, generator=generator).softmax(-1) for shape in shapes]
-    return [found[k] for k in torch.randperm(len(found), generator=generator)]
+    matrices = [torch.randn(shape, generator=generator).softmax(-1) for shape in shapes]
+    return [matrices[k] for k in torch.randperm(len(matrices), generator=generator)]
 
 
 def padded(matrices):
@@ -90,6 +90,6 @@ def padded(matrices):
     lengths = torch.tensor([matrix.shape for matrix in matrices])
     target, source = lengths.amax(0).tolist()
     batch = torch.full((len(matrices), target, source), torch.nan)
-    for own, matrix in zip(batch, matrices, strict=True):
-        own[: matrix.shape[0], : matrix.shape[1]] = matrix
+    for padded_matrix, matrix in zip(batch, matrices, strict=True):
+        padded_matrix[: matrix.shape[0], : matrix.shape[1]] = matrix
     return batch, torch.arange(target) < lengths[:, :1], torch.arange(source) < lengths[:, 1:]

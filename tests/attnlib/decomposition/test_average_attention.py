@@ -34,10 +34,10 @@ def averages_of(matrices, at_once=None, limit=MOST_ENTRIES):
 @pytest.mark.filterwarnings("ignore:typicality is NaN")
 def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, minimum):
     """The definition takes the sample out of its own average: so put it in first."""
-    found, exact = averages_of(summed).typicality(*padded(judged), minimum=minimum)
-    expected = [typicality([*summed, one], minimum=minimum + 1).per_sample[-1] for one in judged]
-    torch.testing.assert_close(found.where(exact, torch.nan), torch.stack(expected), equal_nan=True)
-    assert found.isnan().all() == found.isnan().any() == (len(summed) < minimum)
+    typical, exact = averages_of(summed).typicality(*padded(judged), minimum=minimum)
+    expected = [typicality([*summed, sample], minimum=minimum + 1).per_sample[-1] for sample in judged]
+    torch.testing.assert_close(typical.where(exact, torch.nan), torch.stack(expected), equal_nan=True)
+    assert typical.isnan().all() == typical.isnan().any() == (len(summed) < minimum)
 
 
 def test_averages_that_were_judged_by_are_forgotten_with_an_update():
@@ -53,13 +53,13 @@ def test_averages_that_were_judged_by_are_forgotten_with_an_update():
 @given(attention_matrices(), attention_matrices(most=2))
 def test_nearest_sizes_are_joined_where_one_alone_is_too_rare(summed, judged):
     even = [torch.full_like(matrix, 1 / matrix.shape[1]) for matrix in (*summed, *judged)]
-    found, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
-    torch.testing.assert_close(found, torch.ones_like(found))
+    typical, _ = averages_of(even).typicality(*padded(even), minimum=len(even))
+    torch.testing.assert_close(typical, torch.ones_like(typical))
 
 
 def test_a_matrix_laid_on_another_size_by_hand():
     """Two places into three. Stretched, a weight of the first goes two to one to the first and the second."""
-    one = np.eye(2)[None] * [[4.0], [5.0]]
+    matrix = np.eye(2)[None] * [[4.0], [5.0]]
     stretched = [[8 / 3, 4 / 3, 0], [4 / 3, 3 / 2, 5 / 3], [0, 5 / 3, 10 / 3]]
     counted = {
         (1, 1): [[4, 0, 0], [0, 5, 0], [0, 0, 0]],
@@ -68,16 +68,18 @@ def test_a_matrix_laid_on_another_size_by_hand():
         (-1, 1): [[0, 0, 0], [4, 0, 0], [0, 5, 0]],
     }
     for way, expected in {None: stretched, **counted}.items():
-        np.testing.assert_allclose(laid_on(one, 3, 3, way=way)[0], expected)
-        np.testing.assert_allclose(laid_on(one, 2, 2, way=way), one)  # nothing is moved on the same size
+        np.testing.assert_allclose(laid_on(matrix, 3, 3, way=way)[0], expected)
+        np.testing.assert_allclose(
+            laid_on(matrix, 2, 2, way=way), matrix
+        )  # nothing is moved on the same size
 
 
 @pytest.mark.signatures
 def test_the_nearest_way_of_joining_sizes_by_hand():
     """An identity of two is nearest to itself counted from the first, where the third row is even."""
     averages = averages_of([torch.eye(2)])
-    found, exact = averages.typicality(*padded([torch.eye(3)]), minimum=1)
-    assert (found.tolist(), exact.tolist()) == (pytest.approx([7 / 9]), [False])
+    typical, exact = averages.typicality(*padded([torch.eye(3)]), minimum=1)
+    assert (typical.tolist(), exact.tolist()) == (pytest.approx([7 / 9]), [False])
 
 
 def positional_heads(target, source, draw):
@@ -99,14 +101,14 @@ def test_typicality_tells_heads_by_position_from_heads_by_content():
     draw = generator(0)
     sizes = torch.randint(8, 15, (400, 2), generator=draw).tolist()
     samples = [positional_heads(*size, draw) for size in sizes]
-    heads = {name: padded([own[name] for own in samples]) for name in samples[0]}
-    matrices, masks = torch.stack([own for own, *_ in heads.values()]), heads["content"][1:]
-    average = AverageAttention(len(heads)).update(matrices[:, :300], *(own[:300] for own in masks))
+    heads = {name: padded([values[name] for values in samples]) for name in samples[0]}
+    matrices, masks = torch.stack([values for values, *_ in heads.values()]), heads["content"][1:]
+    average = AverageAttention(len(heads)).update(matrices[:, :300], *(values[:300] for values in masks))
     assert max(average.counts.values()) < MINIMUM_CELL  # sizes are joined for all that follows
-    typical, _ = average.typicality(matrices[:, 300:], *(own[300:] for own in masks))
-    found = dict(zip(heads, typical.mean(1).tolist(), strict=True))
-    assert found.pop("content") < 0.2
-    assert min(found.values()) > 0.9, found
+    typical, _ = average.typicality(matrices[:, 300:], *(values[300:] for values in masks))
+    by_head = dict(zip(heads, typical.mean(1).tolist(), strict=True))
+    assert by_head.pop("content") < 0.2
+    assert min(by_head.values()) > 0.9, by_head
 
 
 MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
@@ -114,7 +116,7 @@ MULTI30K = Path(os.environ.get("ATTNLIB_DATA", "")) / "multi30k"
 
 def of_real_lengths(count):
     """Of translations that people made: heads by position, by words, by both, and the masks of both sides."""
-    draw, vectors, found, sides = generator(0), {}, [], []
+    draw, vectors, samples, sides = generator(0), {}, [], []
     for side in ("de", "en"):
         with gzip.open(MULTI30K / f"train.{side}.gz", "rt", encoding="utf-8") as lines:
             sides.append([line.split() for line in islice(lines, count)])
@@ -125,12 +127,12 @@ def of_real_lengths(count):
         )
         shape = len(target), len(source)
         relative, steps = (torch.arange(size) / size for size in shape), map(torch.arange, shape)
-        relative, steps = (one[:, None] - other for one, other in (relative, steps))
+        relative, steps = (rows[:, None] - other for rows, other in (relative, steps))
         words = target @ source.T / 8**0.5
         scores = -50 * relative**2, -(steps**2) / 2, words / 2 - 20 * relative**2, 2 * words
-        found.append([own.softmax(-1) for own in scores])
-    heads = [padded(own) for own in zip(*found, strict=True)]
-    return torch.stack([own for own, *_ in heads]), heads[0][1:]
+        samples.append([head.softmax(-1) for head in scores])
+    heads = [padded(head) for head in zip(*samples, strict=True)]
+    return torch.stack([head for head, *_ in heads]), heads[0][1:]
 
 
 @pytest.mark.slow
@@ -145,12 +147,12 @@ def test_on_real_lengths_the_nearest_sizes_say_what_the_exact_one_says():
         average = AverageAttention(4).update(heads[:, ~here], *(mask[~here] for mask in masks))
         near, exact = average.typicality(heads[:, here], *(mask[here] for mask in masks))
         assert not exact.any()
-        expected = torch.stack([typicality(own).per_sample for own in heads[:, here, :target, :source]])
+        expected = torch.stack([typicality(values).per_sample for values in heads[:, here, :target, :source]])
         assert float((near - expected).abs().max()) < 0.08
         torch.testing.assert_close(expected[:2], torch.ones_like(expected[:2]))  # by position alone
-        for own, other in zip(near[2:], expected[2:], strict=True):
-            assert float(own.mean()) == pytest.approx(float(other.mean()), abs=0.01)
-            assert float(torch.corrcoef(torch.stack([own, other]))[0, 1]) > 0.95
+        for values, other in zip(near[2:], expected[2:], strict=True):
+            assert float(values.mean()) == pytest.approx(float(other.mean()), abs=0.01)
+            assert float(torch.corrcoef(torch.stack([values, other]))[0, 1]) > 0.95
 
 
 def fitting_sizes(summed, bound):
@@ -161,12 +163,12 @@ def fitting_sizes(summed, bound):
 
 
 @given(attention_matrices(), attention_matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
-def test_averages_within_the_bound_depend_on_no_order(some, others, bound, random):
+def test_averages_within_the_bound_depend_on_no_order(matrices, others, bound, random):
     """Of halves through files, of the whole and of any order: sizes kept, samples, sums, what is beyond."""
-    every = [*some, *others]
+    every = [*matrices, *others]
     shuffled = random.sample(every, len(every))
     kept = fitting_sizes(every, bound)
-    halves = [averages_of(half, at_once=1, limit=bound).state_dict() for half in (some, others)]
+    halves = [averages_of(half, at_once=1, limit=bound).state_dict() for half in (matrices, others)]
     first, second = (AverageAttention(limit=bound).load_state_dict(half) for half in halves)
     whole = averages_of(every, limit=bound)
     merged = first + second, second + AverageAttention(limit=bound) + first

@@ -101,10 +101,10 @@ def test_a_frame_of_terms_has_a_row_for_each_valid_entry():
 
 
 def test_a_frame_of_shares_has_a_row_a_term():
-    found = shares(small_terms())
-    frame = found.to_frame().set_index(["decoder_part", "encoder_part"])
-    assert frame["covariance_share"]["temporal", "residual"] == float(found.covariance[0, 2])
-    assert frame["mean_absolute_share"]["residual", "input"] == float(found.mean_absolute[2, 1])
+    result = shares(small_terms())
+    frame = result.to_frame().set_index(["decoder_part", "encoder_part"])
+    assert frame["covariance_share"]["temporal", "residual"] == float(result.covariance[0, 2])
+    assert frame["mean_absolute_share"]["residual", "input"] == float(result.mean_absolute[2, 1])
 
 
 @pytest.mark.signatures
@@ -121,8 +121,8 @@ def test_short_forms_fit_a_line():
 @pytest.mark.signatures
 def test_hand_worked_readings():
     """Of temporal: itself 0.4, half of 0.2 and 0.1 more in cross terms."""
-    found = table([[0.4, 0.2, 0.0], [0.0, 0.1, 0.0], [0.1, 0.0, 0.2]])
-    parts = Shares(found, found, 1, 1, 0).of_parts()
+    covariance = table([[0.4, 0.2, 0.0], [0.0, 0.1, 0.0], [0.1, 0.0, 0.2]])
+    parts = Shares(covariance, covariance, 1, 1, 0).of_parts()
     assert parts.own == pytest.approx({"temporal": 0.4, "input": 0.1, "residual": 0.2})
     assert parts.split == pytest.approx({"temporal": 0.55, "input": 0.2, "residual": 0.25})
     assert parts.any_term == pytest.approx({"temporal": 0.7, "input": 0.3, "residual": 0.3})
@@ -155,7 +155,7 @@ def test_split_shares_are_shapley_values_of_the_two_sides(batch):
 
     A part of either side gains a term when it comes after its partner, which is in half of the orders.
     """
-    found = shares(*batch).covariance
+    covariance = shares(*batch).covariance
     value = np.zeros(6)
     rng = np.random.default_rng(0)
     orders = [rng.permutation(6) for _ in range(200)]
@@ -165,7 +165,7 @@ def test_split_shares_are_shapley_values_of_the_two_sides(batch):
         for decoder in range(3):
             for encoder in range(3):
                 later = decoder if place[decoder] > place[3 + encoder] else 3 + encoder
-                value[later] += float(found[decoder, encoder]) / len(orders)
+                value[later] += float(covariance[decoder, encoder]) / len(orders)
     split = shares(*batch, split="shapley").split
     assert value[:3] + value[3:] == pytest.approx(list(split.values()))
 
@@ -203,11 +203,11 @@ def test_a_table_of_pooled_terms_has_a_row_for_each(pooled):
 @given(batches)
 def test_pooled_shares_are_those_of_the_pooled_terms(batch):
     terms, target_mask, source_mask = batch
-    found = shares(*batch, pool=("input", "residual"))
+    result = shares(*batch, pool=("input", "residual"))
     apart = shares(*batch).covariance
-    delta = found.covariance["input+residual", "input+residual"]
+    delta = result.covariance["input+residual", "input+residual"]
     assert float(delta) == pytest.approx(float(apart[1:, 1:].sum()))
-    assert torch.allclose(found.covariance, apart.pooled("input", "residual"))
+    assert torch.allclose(result.covariance, apart.pooled("input", "residual"))
     # Mean absolute shares do not add up: they are taken of the sum of terms.
     masked = terms.masked_fill(~(target_mask[:, :, None] & source_mask[:, None, :]), 0.0)
     as_input = torch.zeros_like(masked)
@@ -216,7 +216,7 @@ def test_pooled_shares_are_those_of_the_pooled_terms(batch):
     as_input[1, 0] = masked[1:, 0].sum(0)
     as_input[1, 1] = masked[1:, 1:].sum((0, 1))
     expected = shares(as_input, target_mask, source_mask).mean_absolute[:2, :2]
-    assert torch.allclose(found.mean_absolute, expected)
+    assert torch.allclose(result.mean_absolute, expected)
 
 
 def test_pooling_one_part_is_refused():

@@ -73,8 +73,8 @@ def test_components_agree_with_a_loop(device, corpus, dtype):
     components, _, states, _ = fitted_and_split(device, corpus, dtype)
     rounded = states.double().cpu().numpy(), *corpus[1:]  # a running sum in float16 would saturate
     temporal, words = components_loop(*rounded)
-    found = components.temporal.cpu(), components.input.cpu()
-    assert_same(found, (temporal[: len(components.temporal)], words), rounded, precision_of(dtype))
+    means = components.temporal.cpu(), components.input.cpu()
+    assert_same(means, (temporal[: len(components.temporal)], words), rounded, precision_of(dtype))
 
 
 @pytest.mark.signatures
@@ -121,7 +121,7 @@ def test_any_split_merged_in_any_order_is_the_whole(kind, corpus, precision, dat
         assert all(map(torch.equal, sums_of(order[at]), sums))  # both stay as they are
         order[at : at + 2] = [merged]
     merged, whole = order[0], fitted(corpus, kind, dtype)
-    parts, expected = (own.split(*tensors(corpus, dtype)) for own in (merged, whole))
+    parts, expected = (components.split(*tensors(corpus, dtype)) for components in (merged, whole))
     exact = kind == "least_squares"
     assert_same(parts, expected, corpus, max(tolerance, 1e-8 * exact))
     assert parts.unseen_tokens == parts.unseen_positions == 0
@@ -155,9 +155,9 @@ def test_sums_are_exact_or_kept_to_float32_rounding(batch, n_tokens, of_states, 
     states = of_states(states).float()
     components = Components(3, n_tokens=n_tokens, n_positions=5).update(states, tokens, mask)
     kept = states.double()[mask]
-    for found, rows in zip(sums_of(components)[:2], (mask.nonzero()[:, 1], tokens[mask]), strict=True):
-        expected = torch.zeros_like(found, dtype=torch.float64).index_add_(0, rows, kept)
-        torch.testing.assert_close(found, expected, rtol=tolerance, atol=0)
+    for sums, rows in zip(sums_of(components)[:2], (mask.nonzero()[:, 1], tokens[mask]), strict=True):
+        expected = torch.zeros_like(sums, dtype=torch.float64).index_add_(0, rows, kept)
+        torch.testing.assert_close(sums, expected, rtol=tolerance, atol=0)
 
 
 DRAWN, WORDS, RAGGED = drawn(64, 4, 3, 5, ragged=True)
@@ -181,16 +181,16 @@ FORMS = {
 def test_whatever_form_a_batch_has_it_is_the_same_to_the_last_digit(make, form):
     given = FORMS[form]
     plain = DRAWN, WORDS, ALL if all(mask is None for mask in given[2:]) else RAGGED
-    expected, found = make().update(*plain), make().update(*given)
-    assert all(map(torch.equal, sums_of(found), sums_of(expected)))
-    parts = found.split(*given)
+    expected, components = make().update(*plain), make().update(*given)
+    assert all(map(torch.equal, sums_of(components), sums_of(expected)))
+    parts = components.split(*given)
     assert torch.equal(parts.stack(), expected.split(*plain).stack())
     assert not parts.total().requires_grad
 
 
 def test_components_are_shown_by_their_sizes():
-    said = repr(Components(3, n_tokens=5, n_positions=4).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
-    assert said == "Components(width=3, n_tokens=5, n_positions=4, method='means') of 2 positions, 1 tokens"
+    text = repr(Components(3, n_tokens=5, n_positions=4).update([[[1.0, 2, 3]] * 2], [[4, 4]]))
+    assert text == "Components(width=3, n_tokens=5, n_positions=4, method='means') of 2 positions, 1 tokens"
 
 
 # What cannot be, of both kinds.
@@ -216,7 +216,9 @@ def sums_of(components):
 ONES, DIVERGED = torch.ones(2, 3, 4), torch.ones(2, 3, 4)
 DIVERGED[1, 2, 0] = torch.nan
 BATCHES = beside(__file__, "refused")
-BAD, OF_FIXED = ({said: batch_of(**own) for own, said in BATCHES[kind]} for kind in ("every", "fixed"))
+BAD, OF_FIXED = (
+    {message: batch_of(**changed) for changed, message in BATCHES[kind]} for kind in ("every", "fixed")
+)
 # Of states that are not finite the sums alone know: they are split as they are.
 ONLY_UPDATES = {"not finite … first at sample 1, position 2": batch_of([[1] * 3] * 2, states=DIVERGED)}
 BAD |= {
@@ -313,7 +315,7 @@ def batches_of(corpus, size, dtype):
 @given(STREAMS, STREAMS, st.integers(1, 70), st.sampled_from(DTYPES))
 def test_growing_tables_say_what_fixed_tables_say_of_any_stream(corpus, other, size, dtype):
     """Through tensors on the way; the other stream has words and places that the first has not."""
-    streams = [list(batches_of(own, size, dtype)) for own in (corpus, other)]
+    streams = [list(batches_of(part, size, dtype)) for part in (corpus, other)]
     grown, fixed = Components(3), Components(3, n_tokens=FAR * 400, n_positions=40)
     for stream in streams:
         grown = Components(3).load_state_dict(grown.state_dict())
@@ -400,8 +402,8 @@ def test_a_place_that_no_sample_counts_comes_before_others_that_do():
     """A start mark that is ignored leaves its column empty; those behind it are kept, in the tensors too."""
     batch = batch_of([[1, 5, 6]], [[False, True, True]], width=1)
     components = Components(1).update(*batch)
-    for own in (components, Components(1).load_state_dict(components.state_dict())):
-        parts = own.split(*batch)
+    for same in (components, Components(1).load_state_dict(components.state_dict())):
+        parts = same.split(*batch)
         assert (parts.temporal.flatten().tolist(), parts.unseen_positions) == ([0, 1, 1], 0)
 
 
@@ -446,14 +448,16 @@ def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     expected = np.linalg.lstsq(np.vstack([codes, constraint]), np.vstack([fit, 0 * fit[:1]]), rcond=None)[0]
     assert np.abs(solution - expected).max() <= 1e-8 * scale
 
-    found = components.variance_explained()
+    explained = components.variance_explained()
     if len(rows) == 1:
-        assert np.isnan(found.temporal)
+        assert np.isnan(explained.temporal)
         return
-    both, by_position, by_token = (r_squared(own, rows) for own in (codes, positions, words))
+    both, by_position, by_token = (
+        r_squared(codes_of_model, rows) for codes_of_model in (codes, positions, words)
+    )
     shares = by_position, both, both - by_token, both - by_position
     names = "temporal", "additive", "temporal_unique", "input_unique"
-    assert [getattr(found, name) for name in names] == pytest.approx(shares, abs=1e-7)
+    assert [getattr(explained, name) for name in names] == pytest.approx(shares, abs=1e-7)
 
 
 @pytest.mark.signatures
@@ -503,8 +507,8 @@ def test_large_mean_small_spread_in_single_precision():
     corpus = states, rng.integers(0, 6, size=(64, 5)), np.ones((64, 5), dtype=bool), 6
     positions, words, rows = design(corpus)
     expected = r_squared(np.hstack([positions, words]), rows.astype(float))
-    found = fitted(corpus, "least_squares").variance_explained()
-    assert found.additive == pytest.approx(expected, rel=1e-6)
+    explained = fitted(corpus, "least_squares").variance_explained()
+    assert explained.additive == pytest.approx(expected, rel=1e-6)
 
 
 def test_states_that_do_not_vary_have_no_shares():
@@ -632,26 +636,26 @@ def test_shares_agree_with_numpy(batch):
     rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
     pooled = torch.cat(rows, 1).numpy()
     total = pooled.sum(0)
-    found = ShareSums().update(*batch).result()
+    result = ShareSums().update(*batch).result()
     covariance = [np.cov(term, total, bias=True)[0, 1] / total.var() for term in pooled]
     means = np.abs(pooled).mean(1)
-    assert np.allclose(found.covariance.flatten(), covariance, rtol=1e-9, atol=1e-12)
-    assert np.allclose(found.mean_absolute.flatten(), means / means.sum(), rtol=1e-12)
+    assert np.allclose(result.covariance.flatten(), covariance, rtol=1e-9, atol=1e-12)
+    assert np.allclose(result.mean_absolute.flatten(), means / means.sum(), rtol=1e-12)
 
 
 @given(batches)
 def test_rows_of_shares_are_counted(batch):
     rows = list(rows_of(*batch))
-    found = ShareSums().update(*batch).result()
-    assert (found.rows, found.entries) == (len(rows), sum(row.shape[1] for row in rows))
-    assert found.rows + found.rows_left_out == int(batch[1].sum())
+    result = ShareSums().update(*batch).result()
+    assert (result.rows, result.entries) == (len(rows), sum(row.shape[1] for row in rows))
+    assert result.rows + result.rows_left_out == int(batch[1].sum())
 
 
 @given(batches)
 def test_shares_sum_to_one(batch):
-    found = ShareSums().update(*batch).result()
-    assert found.covariance.sum().item() == pytest.approx(1)
-    assert found.mean_absolute.sum().item() == pytest.approx(1)
+    result = ShareSums().update(*batch).result()
+    assert result.covariance.sum().item() == pytest.approx(1)
+    assert result.mean_absolute.sum().item() == pytest.approx(1)
 
 
 @given(batches)
@@ -719,28 +723,28 @@ SUBSETS_BY_HAND = {
 
 @given(batches)
 def test_substitution_agrees_with_a_loop_of_rows(batch):
-    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["decoder residual"]
+    result = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["decoder residual"]
     similarity, agreement = [], []
     for row in rows_of(*batch):
         full, part = row.sum(0), row[6:].sum(0)
         similarity.append(float(1 - (full.softmax(0) - part.softmax(0)).abs().sum() / 2))
         agreement.append(float(full.argmax() == part.argmax()))
-    assert found.similarity == pytest.approx(np.mean(similarity))
-    assert found.argmax_agreement == pytest.approx(np.mean(agreement))
+    assert result.similarity == pytest.approx(np.mean(similarity))
+    assert result.argmax_agreement == pytest.approx(np.mean(agreement))
 
 
 @given(batches)
 def test_all_terms_rebuild_attention(batch):
-    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["all"]
-    assert found.similarity == pytest.approx(1)
-    assert found.argmax_agreement == 1
+    result = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["all"]
+    assert result.similarity == pytest.approx(1)
+    assert result.argmax_agreement == 1
 
 
 @given(batches)
 def test_no_terms_agree_as_often_as_uniform_attention(batch):
-    found = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["none"]
+    result = SubstitutionSums(SUBSETS_BY_HAND).update(*batch).result()["none"]
     expected = np.mean([1 / row.shape[1] for row in rows_of(*batch)])
-    assert found.argmax_agreement == pytest.approx(expected)
+    assert result.argmax_agreement == pytest.approx(expected)
 
 
 @given(batches)
@@ -770,8 +774,8 @@ def test_each_sample_has_what_it_has_alone(batch):
         expected = ShareSums().update(*alone).result().covariance  # NaN where only one position is valid
         torch.testing.assert_close(shares[sample], expected, equal_nan=True)
         rebuilt = SubstitutionSums().update(*alone).result()
-        for name, found in similar.items():
-            assert float(found[sample]) == pytest.approx(rebuilt[name].similarity, nan_ok=True)
+        for name, similarity in similar.items():
+            assert float(similarity[sample]) == pytest.approx(rebuilt[name].similarity, nan_ok=True)
 
 
 def typicality_loop(matrices, minimum):
@@ -892,16 +896,16 @@ def test_rows_of_valid_targets_are_zero_at_padding():
     rows = torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]])
     target_mask = torch.tensor([[True, False], [True, True]])
     source_mask = torch.tensor([[True, True], [True, False]])
-    found, valid = valid_rows(rows, target_mask, source_mask)
-    assert found.tolist() == [[1, 2], [5, 0], [7, 0]]
+    kept, valid = valid_rows(rows, target_mask, source_mask)
+    assert kept.tolist() == [[1, 2], [5, 0], [7, 0]]
     assert valid.tolist() == [[True, True], [True, False], [True, False]]
 
 
 def test_rows_of_a_sample_with_too_few_sources_are_left_out():
     both = torch.ones(2, 1, dtype=torch.bool)
     source_mask = torch.tensor([[True, True], [True, False]])
-    found, _ = valid_rows(torch.ones(2, 1, 2), both, source_mask, at_least=2)
-    assert len(found) == 1
+    kept, _ = valid_rows(torch.ones(2, 1, 2), both, source_mask, at_least=2)
+    assert len(kept) == 1
 
 
 # What cannot be.

@@ -84,8 +84,10 @@ def test_the_stream_resumed_at_a_step_is_the_stream_from_that_step(pairs, batch_
     corpus = corpus_of(pairs)
     whole = islice(training_batches(corpus, batch_size, seed=seed), step, step + 6)
     resumed = islice(training_batches(corpus, batch_size, seed=seed, start_step=step), 6)
-    for one, other in zip(whole, resumed, strict=True):
-        assert all(torch.equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+    for first, other in zip(whole, resumed, strict=True):
+        assert all(
+            torch.equal(getattr(first, name), getattr(other, name)) for name in first.__dataclass_fields__
+        )
 
 
 @pytest.fixture(scope="module")

@@ -124,8 +124,8 @@ def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation
     lengths = torch.tensor([3, 5])
     states, last = unroll(layer, inputs.repeat(2, 1, 1), lengths=lengths, implementation=implementation)
     both = zip(last, short, strict=True) if isinstance(last, tuple) else [(last, short)]
-    for found, expected in both:
-        torch.testing.assert_close(found.narrow(-2, 0, 1), expected)
+    for state, expected in both:
+        torch.testing.assert_close(state.narrow(-2, 0, 1), expected)
     assert torch.all(states[0, 3:] == 0)
 
 
@@ -162,7 +162,7 @@ QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.
 def score_of(scoring, query_width=2, key_width=2, **weights):
     score = nets.drawn(Score(scoring, query_width, key_width))
     score.load_state_dict(
-        {f"{name}.weight": torch.tensor(own) for name, own in weights.items()}, strict=False
+        {f"{name}.weight": torch.tensor(rows) for name, rows in weights.items()}, strict=False
     )
     return score
 
@@ -184,8 +184,8 @@ OF_SUMS = [math.tanh(4) + 10 * math.tanh(1), math.tanh(1.5) + 10 * math.tanh(3)]
     ],
 )
 def test_scores_worked_by_hand(scoring, weights, expected):
-    found = score_of(scoring, **weights)(QUERY, KEYS)
-    torch.testing.assert_close(found, torch.tensor([[expected]]))
+    scores = score_of(scoring, **weights)(QUERY, KEYS)
+    torch.testing.assert_close(scores, torch.tensor([[expected]]))
 
 
 @pytest.mark.signatures
@@ -206,8 +206,8 @@ def test_concat_is_the_additive_function():
 @pytest.mark.parametrize("scoring", get_args(Scoring))
 def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
     score = score_of(scoring, 4, 4)
-    queries, one, two = torch.randn(3, 1, 2, 4, generator=generator(3))
-    apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
+    queries, keys, two = torch.randn(3, 1, 2, 4, generator=generator(3))
+    apart, together = score(queries, keys) + score(queries, two), score(queries, keys + two)
     assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
 
 
@@ -221,7 +221,9 @@ def by_definition(model, source, target, *, previous_query=False):
     encoded, last = model.encoder(model.embedding_source.weight[words])
     if config.reverse:
         encoded = torch.cat([encoded[:-1].flip(0), encoded[-1:]])
-    lasts = [own.reshape(config.layers, -1) for own in (last if config.cell == "lstm" else [last])]
+    lasts = [
+        last_state.reshape(config.layers, -1) for last_state in (last if config.cell == "lstm" else [last])
+    ]
     bahdanau = config.link == "attention" and config.decoder == "bahdanau"
     luong = config.link == "attention" and config.decoder == "luong"
     summary = model.summary_map(lasts[0][-1]).tanh() if config.link == "every_step" else None
@@ -231,11 +233,11 @@ def by_definition(model, source, target, *, previous_query=False):
 
     def attend(query):
         row = model.score(query[None, None], encoded[None])[0, 0].softmax(-1)
-        found["queries"].append(query)
-        found["attention"].append(row)
+        steps["queries"].append(query)
+        steps["attention"].append(row)
         return row @ encoded
 
-    found = {name: [] for name in ("queries", "attention", "decoder_states", "logits")}
+    steps = {name: [] for name in ("queries", "attention", "decoder_states", "logits")}
     fed = torch.zeros(config.width).double()
     for token in [BOS, *target]:
         before = lasts[0][-1]
@@ -251,21 +253,21 @@ def by_definition(model, source, target, *, previous_query=False):
             features = fed = model.attentional_map(torch.cat([context, x])).tanh()
         else:
             features = x if config.link == "initial" else torch.cat([x, *parts])
-        found["decoder_states"].append(x)
-        found["logits"].append(model.readout(features))
-    return {"encoder_states": encoded} | {name: torch.stack(rows) for name, rows in found.items() if rows}
+        steps["decoder_states"].append(x)
+        steps["logits"].append(model.readout(features))
+    return {"encoder_states": encoded} | {name: torch.stack(rows) for name, rows in steps.items() if rows}
 
 
 def check_against_definition(model, definition=by_definition, **options):
     trace = model(nets.batch_of())
     for sample, (source, target) in enumerate(nets.PAIRS):
-        found = definition(model, source, target, **options)
-        for name, expected in found.items():
+        defined = definition(model, source, target, **options)
+        for name, expected in defined.items():
             whole = trace.attentions[0].query_inputs if name == "queries" else getattr(trace, name)
             ours = whole[sample, : len(expected)]
             torch.testing.assert_close(ours[..., : expected.shape[-1]], expected)
             assert not ours[..., expected.shape[-1] :].any()  # attention at padding
-        assert (trace.attention is None) == ("attention" not in found)
+        assert (trace.attention is None) == ("attention" not in defined)
 
 
 @pytest.mark.parametrize("kind", nets.SEQUENCES)
@@ -306,7 +308,9 @@ def test_what_is_trained(made, attention, frozen):
     else:
         loss = model.loss(BATCH)
     loss.backward()
-    moved = {name.partition(".")[0] for name, own in model.named_parameters() if own.grad is not None}
+    moved = {
+        name.partition(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None
+    }
     assert moved == {name for name, _ in model.named_children()} - set(frozen)
 
 
@@ -324,8 +328,8 @@ def translator_by_definition(model, source, target):
     """One sentence, step by step, with neither padding nor batch."""
     config = model.config
     states, last = model.encoder(model.embedding.weight[[*source, EOS]])
-    carried = [own.unflatten(0, (config.layers, 2)).mean(1) for own in last]  # over the directions
-    found = {name: [] for name in ("scores", "attention", "context", "logits")}
+    carried = [state.unflatten(0, (config.layers, 2)).mean(1) for state in last]  # over the directions
+    steps = {name: [] for name in ("scores", "attention", "context", "logits")}
     for token in [BOS, *target]:
         (x,), carried = model.decoder(model.embedding.weight[[token]], tuple(carried))
         scores = states @ (model.query.weight @ x + model.query.bias)
@@ -334,9 +338,9 @@ def translator_by_definition(model, source, target):
         context = model.readout.context(mean)
         joined = model.readout.hidden(torch.cat([context, x])).relu() if config.form == "joined" else None
         logits = model.readout.output(context + x if joined is None else joined)
-        for name, row in zip(found, (scores, scores.softmax(0), mean, logits), strict=True):
-            found[name].append(row)
-    return {"encoder_states": states} | {name: torch.stack(rows) for name, rows in found.items()}
+        for name, row in zip(steps, (scores, scores.softmax(0), mean, logits), strict=True):
+            steps[name].append(row)
+    return {"encoder_states": states} | {name: torch.stack(rows) for name, rows in steps.items()}
 
 
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
@@ -390,14 +394,14 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
     lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
     mask = torch.arange(40) < lengths[:, None]
     tokens = torch.randint(12, mask.shape, generator=generator(0))
-    found = []
+    outcomes = []
     for large in (10**9, 0):
         monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
         model = nets.classifier()
         logit = logit_of(model(tokens, mask))
         classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
-        found.append([logit, *(parameter.grad for parameter in model.parameters())])
-    torch.testing.assert_close(*found)
+        outcomes.append([logit, *(parameter.grad for parameter in model.parameters())])
+    torch.testing.assert_close(*outcomes)
 
 
 @pytest.mark.signatures
@@ -408,9 +412,9 @@ def test_attention_can_be_given():
     log_odds = log_odds_of(trace)
     expected = [log_odds[0, 2], log_odds[1, 0], log_odds[2, 4:].mean()]
     torch.testing.assert_close(logit_of(trace), torch.stack(expected))
-    own = model(TOKENS, MASK)
-    again = model(TOKENS, MASK, attention=own.attention[:, 0])
-    torch.testing.assert_close(logit_of(again), logit_of(own))
+    whole = model(TOKENS, MASK)
+    again = model(TOKENS, MASK, attention=whole.attention[:, 0])
+    torch.testing.assert_close(logit_of(again), logit_of(whole))
 
 
 def test_the_loss_is_minus_the_log_of_the_right_label():
@@ -424,15 +428,15 @@ def test_the_loss_is_minus_the_log_of_the_right_label():
 
 def torchs_twin(model):
     """torch's Transformer with the weights of ours: every weight of either's layers has its place."""
-    found, small = defaultdict(list), nets.SMALL
+    parameters, small = defaultdict(list), nets.SMALL
     for name, value in model.state_dict().items():
         for ours, theirs in nets.GIVEN["torchs_names"].items():
             name = re.sub(ours, theirs, name)
         if name.startswith(("encoder", "decoder")):
-            found[name].append(value)
+            parameters[name].append(value)
     sizes = small.width, small.heads, small.layers, small.layers, small.hidden
     twin = nn.Transformer(*sizes, dropout=0.0, batch_first=True, norm_first=True).double().eval()
-    twin.load_state_dict({name: torch.cat(own) for name, own in found.items()})
+    twin.load_state_dict({name: torch.cat(tensors) for name, tensors in parameters.items()})
     return twin
 
 
@@ -460,7 +464,9 @@ def test_the_network_is_that_of_torchs_layers():
     model = nets.transformer()
     twin = torchs_twin(model)
     words = model.embedding_source(BATCH.source), model.embedding_target(BATCH.target_input)
-    source, target = (own + sinusoidal_positions(own.shape[1], nets.SMALL.width) for own in words)
+    source, target = (
+        embedded + sinusoidal_positions(embedded.shape[1], nets.SMALL.width) for embedded in words
+    )
     memory = twin.encoder(source, src_key_padding_mask=~BATCH.source_mask)
     steps = BATCH.target_mask.shape[1]
     padding = {"tgt_key_padding_mask": ~BATCH.target_mask, "memory_key_padding_mask": ~BATCH.source_mask}
@@ -488,11 +494,13 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
             rows = slice(number * nets.SMALL.head_width, (number + 1) * nets.SMALL.head_width)
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
-            queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
+            queries, keys, values = (
+                linear_map(x)[..., rows] for linear_map, x in zip(maps, inputs, strict=True)
+            )
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            for found, own in ((head.weights[:, 0], identity), (head.context[:, 0], values)):
-                expected = scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
-                torch.testing.assert_close(found, expected)
+            for computed, vectors in ((head.weights[:, 0], identity), (head.context[:, 0], values)):
+                expected = scaled_dot_product_attention(queries, keys, vectors, attn_mask=allowed)
+                torch.testing.assert_close(computed, expected)
             torch.testing.assert_close(head.values[:, 0], values)
             query, key = model.projections(kind, layer, number)
             torch.testing.assert_close(head.queries, query(head.query_inputs))
@@ -523,18 +531,18 @@ def test_turned_by_their_positions_the_same_words_further_on_have_the_same_score
     attention = nets.transformer(positions="rotary").encoder[0].self_attention
     pair = torch.randn(1, 2, nets.SMALL.width, generator=generator()).double()
     everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
-    found = []
+    scores = []
     for first in (0, 3):
         source = attention.keys_and_values(pair, first)
-        found.append(attention(pair, source, everywhere, first=first, key_inputs=pair)[1].scores)
-    torch.testing.assert_close(*found)
+        scores.append(attention(pair, source, everywhere, first=first, key_inputs=pair)[1].scores)
+    torch.testing.assert_close(*scores)
 
 
 def test_a_position_bias_is_looked_up_by_its_distance():
     attention = nets.transformer(positions="relative").encoder[0].self_attention
     attention.distance_bias.copy_(torch.arange(-REACH, REACH + 1).expand(3, -1))
-    found = attention.position_bias(first=2, target=2, source=4)
-    assert found[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
+    bias = attention.position_bias(first=2, target=2, source=4)
+    assert bias[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
     far = attention.position_bias(first=0, target=1, source=REACH + 5)
     assert far[1, 0, -1] == REACH
 
@@ -588,7 +596,10 @@ def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
     for made, others in ((nets.translator, ["uniform"]), (nets.classifier, ["uniform", "alone"])):
         for other in others:
             twin = made(attention=other)
-            assert all(torch.equal(own, twin.get_parameter(name)) for name, own in made().named_parameters())
+            assert all(
+                torch.equal(parameter, twin.get_parameter(name))
+                for name, parameter in made().named_parameters()
+            )
 
 
 @pytest.mark.parametrize("name", FORCED)
@@ -619,9 +630,9 @@ def test_a_later_target_word_changes_no_earlier_logits(name):
 
 @pytest.mark.parametrize("name", FORCED)
 def test_the_order_of_the_source_is_known_but_to_attention_without_positions(name):
-    model, one = FORCED[name](), nets.batch_of(1)
-    turned = replace(one, source=one.source.flip(1))
-    assert torch.allclose(model(turned).logits, model(one).logits) == name.endswith("none")
+    model, batch = FORCED[name](), nets.batch_of(1)
+    turned = replace(batch, source=batch.source.flip(1))
+    assert torch.allclose(model(turned).logits, model(batch).logits) == name.endswith("none")
 
 
 @pytest.mark.signatures
@@ -630,12 +641,12 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
     model = WRITERS[name]()
     logits, state = model(BATCH).logits, model.begin(BATCH.source, BATCH.source_mask)
     for step, words in enumerate(BATCH.target_input.T):
-        found, state = model.write(words, state)
+        written, state = model.write(words, state)
         read = BATCH.target_mask[:, step]
-        torch.testing.assert_close(found[read], logits[read, step])
+        torch.testing.assert_close(written[read], logits[read, step])
 
 
-TRACES = [own()(BATCH) for own in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])]
+TRACES = [make()(BATCH) for make in (FORCED["AED gru"], FORCED["VED"], WRITERS["luong"], WRITERS["cho"])]
 
 
 @pytest.mark.parametrize("trace", [BATCH, *TRACES, nets.transformer()(BATCH)])
@@ -708,8 +719,8 @@ def known(model, sample):
 
 def greedy(likeliest):
     """The only target of which every word is the likeliest."""
-    (own,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
-    return TARGETS[own]
+    (index,) = ((likeliest == TARGETS) | (TARGETS == PAD)).all(1).nonzero().flatten()
+    return TARGETS[index]
 
 
 SEARCHES = pytest.mark.parametrize(

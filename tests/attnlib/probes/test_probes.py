@@ -60,7 +60,7 @@ def ragged_rows(draw):
 @given(ragged_rows(), st.integers(1, 100))
 def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
     first, second, mask = rows
-    found = {
+    measured = {
         "first": agreement(*rows, percent=percent),
         "shared": agreement(*rows, percent=percent, ties="shared"),
         "chance": chance_agreement(second, mask, percent=percent),
@@ -77,7 +77,7 @@ def test_each_row_has_what_loops_find_at_its_valid_positions(rows, percent):
             "broken": float(agreement_with_ties_broken(*alone, percent=percent)) if u else math.nan,
             "tied": float(len(u) > 1 and sorted(u)[-2:] == [max(u)] * 2 and not any(map(math.isnan, u))),
         }
-        here = {name: float(own[sample, step]) for name, own in found.items()}
+        here = {name: float(values[sample, step]) for name, values in measured.items()}
         assert here == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
@@ -105,8 +105,8 @@ def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(second, percent
     first = torch.arange(length) == min(top, length - 1)
     orders = torch.tensor(list(permutations(range(length))), dtype=torch.float64) / 100
     expected = agreement(first.double(), second + orders, percent=percent).mean().item()
-    found = agreement_with_ties_broken(first.double(), second, percent=percent)
-    assert found.item() == pytest.approx(expected)
+    value = agreement_with_ties_broken(first.double(), second, percent=percent)
+    assert value.item() == pytest.approx(expected)
 
 
 @pytest.mark.signatures
@@ -140,8 +140,8 @@ def test_error_rates_by_hand(case):
     target_words, source_words = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
     links = link_mask([gold], *attention.shape[1:])
     sums = AlignmentSums().update(attention, links, target_words=target_words, source_words=source_words)
-    found = sums.result()
-    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
+    rates = sums.result()
+    assert {name: getattr(rates, name) for name in expected} == pytest.approx(expected)
 
 
 def test_a_row_of_links_is_of_a_target_word():
@@ -193,14 +193,14 @@ def test_two_batches_come_to_what_a_loop_counts(seed, batch, with_null):
         given = {name: torch.from_numpy(values)[part] for name, values in options.items()}
         weights, links = torch.from_numpy(attention)[part], torch.from_numpy(gold)[part]
         sums.append(AlignmentSums().update(weights, links, **given))
-    found, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
-    assert (found.made, found.gold, found.rows) == (made, gold.sum(), linked)
+    rates, linked = (sums[0] + sums[1]).result(), int(gold.any(-1).sum())
+    assert (rates.made, rates.gold, rates.rows) == (made, gold.sum(), linked)
     expected = {"precision": (hits, made), "recall": (hits, gold.sum()), "agreement": (hits, linked)}
     expected |= {"mass_on_gold": (attention[gold].sum(), linked)}
     for name, (part, whole) in expected.items():
-        assert getattr(found, name) == pytest.approx(part / whole if whole else math.nan, nan_ok=True)
+        assert getattr(rates, name) == pytest.approx(part / whole if whole else math.nan, nan_ok=True)
     if made + gold.sum():
-        assert found.error_rate == pytest.approx(1 - 2 * hits / (made + gold.sum()))
+        assert rates.error_rate == pytest.approx(1 - 2 * hits / (made + gold.sum()))
 
 
 @pytest.mark.signatures
@@ -208,10 +208,10 @@ def test_the_diagonal_stretches_to_the_longer_side():
     """Two target words halve four source words: middles 1 and 3; four halve two; the middle of four is 2."""
     expected = {(3, 3): [0, 1, 2], (2, 2): [0, 1], (2, 4): [1, 3], (4, 2): [0, 0, 1, 1], (1, 4): [2]}
     rows, columns = (torch.arange(4) < torch.tensor(side)[:, None] for side in zip(*expected, strict=True))
-    found = diagonal(rows, columns)
-    for own, places in zip(found, expected.values(), strict=True):
-        assert own[: len(places)].argmax(-1).tolist() == places
-    assert float(found.sum()) == int(rows.sum())  # none at padding
+    weights = diagonal(rows, columns)
+    for sample, places in zip(weights, expected.values(), strict=True):
+        assert sample[: len(places)].argmax(-1).tolist() == places
+    assert float(weights.sum()) == int(rows.sum())  # none at padding
 
 
 @pytest.mark.signatures
@@ -302,7 +302,7 @@ def test_the_likelihood_of_ibm_model_1_climbs(block, pairs):
 def test_posteriors_of_ibm_model_1_are_those_of_the_plain_algorithm(block, pairs):
     model, (table, _) = model_of(pairs), naive(pairs, 12, iterations=4)
     for source, target in pairs:
-        weights = np.array([[table[word, own] for word in (NULL, *source)] for own in target])
+        weights = np.array([[table[word, written] for word in (NULL, *source)] for written in target])
         if target:
             expected = weights[:, 1:] / weights.sum(1, keepdims=True)
             assert model.posteriors(source, target) == pytest.approx(expected)
@@ -357,10 +357,10 @@ def every_logit(model, batch, trace):
 @pytest.mark.parametrize("at_once", [1, 7, 512])
 def test_the_probe_is_the_plain_version_at_valid_pairs(form, at_once):
     model, batch, trace = traced(form)
-    found = probe(model, batch, trace, at_once=at_once)
+    log_probe = probe(model, batch, trace, at_once=at_once)
     valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
-    torch.testing.assert_close(found[valid], every_logit(model, batch, trace)[valid])
-    assert (found[valid] < 0).all()
+    torch.testing.assert_close(log_probe[valid], every_logit(model, batch, trace)[valid])
+    assert (log_probe[valid] < 0).all()
 
 
 @pytest.mark.parametrize("form", ["joined", "summed"])
@@ -377,11 +377,11 @@ def test_the_probe_by_hand():
     both = torch.ones(1, 2, dtype=torch.bool)
     sides = torch.tensor([[[1.0], [-2.0]]]), torch.tensor([[[0.5], [0.0]]])
     words = torch.tensor([[0, 1]])
-    found = log_probability_of_pairs(
+    log_probability = log_probability_of_pairs(
         *sides, lambda z: torch.cat([z, -z], 1), outputs=words, source_mask=both, target_mask=both
     )
     expected = torch.sigmoid(torch.tensor([[[3.0, -3.0], [-2.0, 4.0]]]))
-    torch.testing.assert_close(found.exp(), expected)
+    torch.testing.assert_close(log_probability.exp(), expected)
 
 
 class Held(TorchFunctionMode):
@@ -414,13 +414,13 @@ def storage_of(tensor) -> int:
 
 
 def tensors_in(values) -> list[torch.Tensor]:
-    found = []
+    tensors = []
     for value in values:
         if isinstance(value, torch.Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            found += tensors_in(value)
-    return found
+            tensors += tensors_in(value)
+    return tensors
 
 
 def peak(run) -> int:

@@ -87,24 +87,24 @@ def test_special_pieces_are_ignored_where_asked(corpus, tmp_path):
     checkpoint = Checkpoint.load(corpus / "tiny")
     for ignore in (False, True):
         stream = checkpoint.stream(toys.text_of(tmp_path), ignore_special=ignore, batch_size=7)
-        one = stream.trace(stream.first())
-        end = one.source_tokens == checkpoint.tokenizer.eos_token_id
-        assert bool(one.counted("source")[end & one.source_mask].any()) != ignore
-        assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
+        trace = stream.trace(stream.first())
+        end = trace.source_tokens == checkpoint.tokenizer.eos_token_id
+        assert bool(trace.counted("source")[end & trace.source_mask].any()) != ignore
+        assert bool(trace.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
 
 
 def test_what_made_an_analysis_has_checksums_of_its_files(corpus, tmp_path):
     checkpoint, text = Checkpoint.load(corpus / "tiny"), toys.text_of(tmp_path)
     made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
-    own = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(checkpoint.tokenizer)}
-    assert made["sha256"] == text.checked()[1] | own
+    digests = {"model": checkpoint.digest(), "tokenizer": tokenizer_digest(checkpoint.tokenizer)}
+    assert made["sha256"] == text.checked()[1] | digests
 
 
 def test_what_made_an_analysis_has_its_options(corpus, tmp_path):
     checkpoint, text = Checkpoint.load(corpus / "tiny"), toys.text_of(tmp_path)
     made = checkpoint.stream(text, ignore_special=True, layers={1}, longest=9).made()
-    own = {"ignore_special": True, "layers": [1], "longest": 9, "kinds": ["cross"], "prefix": ""}
-    assert own.items() <= made["options"].items()
+    chosen = {"ignore_special": True, "layers": [1], "longest": 9, "kinds": ["cross"], "prefix": ""}
+    assert chosen.items() <= made["options"].items()
 
 
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(corpus, tmp_path):
@@ -113,21 +113,21 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(corpus, tmp_path):
     before = Checkpoint.load(corpus / "tiny")
     after = Checkpoint.load(shutil.copytree(corpus / "tiny", tmp_path / "other"))
     list(text_batches(before.tokenizer, [(SOURCE[0], TARGET[0])]))  # tokenizers remember how they were called
-    found = [before.digest()]
-    assert after.digest() == found[0]
-    found.append(replace(after, prefix="translate: ").digest())
+    digests = [before.digest()]
+    assert after.digest() == digests[0]
+    digests.append(replace(after, prefix="translate: ").digest())
     changed = [toys.tokenizer_of(lines) for lines in (sorted(TARGET), *[LINES] * 5)]
     changed[1].add_tokens(["new"])
     changed[2].backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
     changed[3].backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="$A")
     changed[4].backend_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    found += [replace(after, tokenizer=tokenizer).digest() for tokenizer in changed]
+    digests += [replace(after, tokenizer=tokenizer).digest() for tokenizer in changed]
     with torch.no_grad():
         after.model.shared.weight[0, 0] += 1
-    found.append(after.digest())
+    digests.append(after.digest())
     after.model.config.num_heads = 4
-    found.append(after.digest())
-    assert len(set(found)) == len(found) == 10
+    digests.append(after.digest())
+    assert len(set(digests)) == len(digests) == 10
 
 
 def spoilt(folder, name, content=None):
@@ -158,11 +158,11 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
     ("spoil", "message"),
     [
         *((spoil, "tiny … cannot be loaded as an encoder–decoder with a tokenizer") for spoil in (
-            *(partial(spoilt, **own) for own in GIVEN["spoilt"]),
+            *(partial(spoilt, **options) for options in GIVEN["spoilt"]),
             lambda folder: (folder / "model.safetensors").write_bytes(pickle.dumps({})),
             lambda folder: os.truncate(folder / "model.safetensors", 9_000),
             partial(edited, model_type="bert"), partial(edited, classifier_dropout=None))),
-        (partial(edited, change=lambda own: own | {QUERY: torch.ones(3, 16)}),
+        (partial(edited, change=lambda tensors: tensors | {QUERY: torch.ones(3, 16)}),
          "tiny is not whole: it has of another shape … EncDecAttention.q.weight (3×16 instead of 8×16)"),
         (partial(edited, auto_map={"AutoConfig": "configuration_own.Own"}, model_type="of_its_own"),
          "tiny brings its own code, … model_kwargs={'trust_remote_code': True}"),
@@ -172,10 +172,10 @@ QUERY = "decoder.block.0.layer.1.EncDecAttention.q.weight"
         (lambda folder: transformers.WhisperConfig(**SIZES["sound"]["Whisper"]).save_pretrained(folder),
          "type whisper, which does not … give saved traces"),
         # What it lacks would be drawn at random, and two calls would give two answers.
-        (partial(edited, change=lambda own: {k: v for k, v in own.items() if k != QUERY}),
+        (partial(edited, change=lambda tensors: {k: v for k, v in tensors.items() if k != QUERY}),
          f"it lacks {QUERY}"),
         (partial(edited, num_layers=5, num_decoder_layers=5), "it lacks decoder.block.2.layer.0. … more"),
-        (partial(edited, change=lambda own: own | {"more.weight": torch.ones(2)}),
+        (partial(edited, change=lambda tensors: tensors | {"more.weight": torch.ones(2)}),
          "it has beside the model's more.weight"),
         (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")],
          "tiny holds no vocabulary: its T5 … pieces"),
@@ -205,9 +205,9 @@ def alone(tmp_path, monkeypatch):
 def test_a_decoder_or_an_encoder_alone_reads_the_source(alone, folder, kind):
     done = toys.attnlib("analyse", "--model", folder, "--source", "a.txt", "--out", "report")
     assert done.exit_code == 0, done.output
-    said = toys.said_by(alone / "report")
-    assert {row["kind"] for row in said["heads"]} == {kind}
-    assert bool(said["learned"]) == (folder == "decoder")
+    report = toys.said_by(alone / "report")
+    assert {row["kind"] for row in report["heads"]} == {kind}
+    assert bool(report["learned"]) == (folder == "decoder")
     page = (alone / "report/index.html").read_text(encoding="utf-8")
     assert "sentence pair" not in page
     assert "<bdi>" in page
@@ -261,7 +261,9 @@ def test_a_checkpoint_without_its_tables_of_sines_is_whole(tmp_path, family):
     model = type(spread)(spread.config)
     model.save_pretrained(tmp_path)
     toys.tokenizer_of(LINES).save_pretrained(tmp_path)
-    edited(tmp_path, lambda own: {name: own[name] for name in own if "embed_positions" not in name})
+    edited(
+        tmp_path, lambda tensors: {name: tensors[name] for name in tensors if "embed_positions" not in name}
+    )
     tables = {name: weight for name, weight in model.state_dict().items() if "embed_positions" in name}
     loaded = Checkpoint.load(tmp_path).model.state_dict()
     assert len(tables) == 2
@@ -288,11 +290,11 @@ def test_a_t5_that_does_not_say_what_its_decoder_starts_with(corpus, tmp_path):
     other = shutil.copytree(corpus / "tiny", tmp_path / "plain")
     edited(other, decoder_start_token_id=None)
     (other / "generation_config.json").unlink()  # which says it as well
-    own, like = Checkpoint.load(other), Checkpoint.load(corpus / "tiny")
-    ones = [one.stream(toys.text_of(tmp_path)) for one in (own, like)]
+    loaded, like = Checkpoint.load(other), Checkpoint.load(corpus / "tiny")
+    ones = [checkpoint.stream(toys.text_of(tmp_path)) for checkpoint in (loaded, like)]
     first, second = (stream.trace(next(iter(stream.batches()))) for stream in ones)
     assert torch.equal(first.target_tokens, second.target_tokens)
-    assert own.about["Its decoder starts with"].startswith("<pad>, as T5 was trained")
+    assert loaded.about["Its decoder starts with"].startswith("<pad>, as T5 was trained")
     assert "Its decoder starts with" not in like.about
 
 
@@ -330,7 +332,7 @@ def test_what_is_written_is_the_likeliest_piece_at_every_step(corpus, tmp_path):
     assert stream.logits is None
     (batch,), (other,) = stream.batches(), stream.batches()
     written, model = other.tokens.target, checkpoint.model
-    late = [own for own in written.unique() if own in written and own not in written[:, 0]]
+    late = [word for word in written.unique() if word in written and word not in written[:, 0]]
     model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.clone())  # of its own
     with torch.no_grad():  # where one of these pieces would be written, sentences end
         model.lm_head.weight[1] = 1.001 * model.lm_head.weight[late[-1]]
@@ -413,20 +415,20 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
     model.generation_config.forced_eos_token_id = None  # else the last piece is an end mark, likely or not
     checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
     stream = checkpoint.stream(ParallelText(toys.text_of(tmp_path).source), generate=True, longest=6)
-    one = stream.trace(next(iter(stream.batches())))
+    trace = stream.trace(next(iter(stream.batches())))
     language, marked = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer(text_target=["."])["input_ids"][0]
     written = marked[0] == language
-    assert ((one.target_outputs if written else one.target_tokens)[:, 0] == language).all()
-    likeliest = checkpoint.adapter().logits(one).argmax(-1) == one.target_outputs
+    assert ((trace.target_outputs if written else trace.target_tokens)[:, 0] == language).all()
+    likeliest = checkpoint.adapter().logits(trace).argmax(-1) == trace.target_outputs
     likeliest[:, 0] |= written
-    assert likeliest[one.target_mask].all()
+    assert likeliest[trace.target_mask].all()
 
 
 def test_languages_that_nobody_chose_are_asked_for(multilingual):
     tokenizer, source, target, _ = multilingual
     for chosen in ((None, None), (source, None), (None, target)):
-        said = f"give --source-language and --target-language, each … {language_codes(tokenizer)[0]}"
-        assert_refused(partial(Checkpoint, "m", None, tokenizer, *chosen), said)
+        message = f"give --source-language and --target-language, each … {language_codes(tokenizer)[0]}"
+        assert_refused(partial(Checkpoint, "m", None, tokenizer, *chosen), message)
 
 
 def test_a_length_that_the_marks_alone_exceed_is_refused():
@@ -484,9 +486,9 @@ def refused(words, message):
     assert run.exit_code == 2, run.output
     assert isinstance(run.exception, SystemExit)
     bars = ("Loading weights", "first pass", "second pass", "memory besides the model", "threads: ")
-    (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
-    assert said.startswith("error: ")
-    assert message in said
+    (error,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
+    assert error.startswith("error: ")
+    assert message in error
 
 
 @pytest.fixture(scope="module")
@@ -517,11 +519,11 @@ def test_it_says_what_the_library_says(corpus, whole):
     ids = [tokenizer(lines)["input_ids"] for lines in (SOURCE, TARGET)]
     batches = [TokenBatch.of_rows(*(side[n : n + 4] for side in ids)) for n in range(0, 24, 4)]
     stream = Stream(HuggingFace(model).trace, batches, partial(lexical_probe, model), probed=1)
-    found = analyse(stream, every=3)
+    analysis = analyse(stream, every=3)
     for name in ("heads", "terms", "states"):
-        toys.assert_same_rows(toys.table_of(whole / f"{name}.csv"), getattr(found, name), tolerance=1e-6)
-    assert len(found.heads) == 4
-    assert found.heads[0]["agreement_with_probe"] >= 0
+        toys.assert_same_rows(toys.table_of(whole / f"{name}.csv"), getattr(analysis, name), tolerance=1e-6)
+    assert len(analysis.heads) == 4
+    assert analysis.heads[0]["agreement_with_probe"] >= 0
 
 
 def test_the_same_command_again_runs_only_the_sample_shown(corpus, whole, monkeypatch):
@@ -587,9 +589,9 @@ def test_names_with_letters_of_any_language_are_read_in_any_locale(tmp_path, loc
     toys.save_traces(tmp_path / "träces", *range(4), name="ö{}")
     ascii_only = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [sys.executable, "-m", "attnlib.cli", "analyse", "--every", "1", "--traces", "träces", "--out"]
-    for out, code, said in (("repört", 0, b"report: rep"), (b"\xff", 2, b"is not UTF-8: give the folder")):
+    for out, code, message in (("repört", 0, b"report: rep"), (b"\xff", 2, b"is not UTF-8: give the folder")):
         run = subprocess.run([*command, out], cwd=tmp_path, env=os.environ | ascii_only, capture_output=True)
-        assert (run.returncode, said in run.stderr) == (code, True), run.stderr.decode(errors="replace")
+        assert (run.returncode, message in run.stderr) == (code, True), run.stderr.decode(errors="replace")
     page = (tmp_path / "repört" / "index.html").read_text(encoding="utf-8")
     assert "<h1>How saved traces of träces attends</h1>" in page
 
@@ -605,18 +607,20 @@ def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
     """The source alone is read; whether it predicts its own words is not asked; shards come to the same."""
     source = "--model", corpus / "tiny", "--source", corpus / "a.txt", "--generate", "--longest", 9
     sizes = "--batch-size", 4, "--every", 3, "--probed", 1
-    done(*source, *sizes, "--out", one := tmp_path / "one")
-    said = toys.said_by(one)
-    assert said["about"]["Corpus"] == "a.txt"
-    assert said["about"]["Target"].startswith("what the model itself writes")
-    assert "no reference to say how good" in said["about"]["Predictions"]
-    assert said["made"]["options"]["--generate"] is True
-    assert "it wrote the targets itself, and there is no reference" in " ".join(said["notes"])
-    assert "no logits were given" not in " ".join(said["notes"])
-    assert said["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
-    assert (said["fitted"], said["judged"], said["learned"]) == (16, 8, {})
+    done(*source, *sizes, "--out", first := tmp_path / "one")
+    report = toys.said_by(first)
+    assert report["about"]["Corpus"] == "a.txt"
+    assert report["about"]["Target"].startswith("what the model itself writes")
+    assert "no reference to say how good" in report["about"]["Predictions"]
+    assert report["made"]["options"]["--generate"] is True
+    assert "it wrote the targets itself, and there is no reference" in " ".join(report["notes"])
+    assert "no logits were given" not in " ".join(report["notes"])
+    assert report["made"]["sha256"].keys() == {"source", "model", "tokenizer"}
+    assert (report["fitted"], report["judged"], report["learned"]) == (16, 8, {})
     done(*source, *sizes, "--shards", 2, "--out", two := tmp_path / "two")
-    toys.assert_same_rows(toys.table_of(one / "heads.csv"), toys.table_of(two / "heads.csv"), tolerance=1e-6)
+    toys.assert_same_rows(
+        toys.table_of(first / "heads.csv"), toys.table_of(two / "heads.csv"), tolerance=1e-6
+    )
 
 
 def test_a_file_beside_the_report_says_when_it_was_made(whole):
@@ -635,29 +639,29 @@ def test_a_report_has_the_options_that_change_its_numbers(whole):
 
 
 def test_a_report_has_the_checksums_of_what_it_read(whole):
-    said = toys.said_by(whole)
-    assert {len(own) for own in said["made"]["sha256"].values()} == {64}
-    assert said["made"]["sha256"].keys() == {"source", "target", "model", "tokenizer"}
+    report = toys.said_by(whole)
+    assert {len(digest) for digest in report["made"]["sha256"].values()} == {64}
+    assert report["made"]["sha256"].keys() == {"source", "target", "model", "tokenizer"}
     page = (whole / "index.html").read_text(encoding="utf-8")
-    assert f"<dt>sha256: tokenizer</dt><dd>{said['made']['sha256']['tokenizer']}</dd>" in page
+    assert f"<dt>sha256: tokenizer</dt><dd>{report['made']['sha256']['tokenizer']}</dd>" in page
 
 
 def test_a_report_has_the_versions_that_made_it(whole):
-    said = toys.said_by(whole)
-    assert said["schema"] == 5
+    report = toys.said_by(whole)
+    assert report["schema"] == 5
     page = (whole / "index.html").read_text(encoding="utf-8")
     assert "<dt>computed in: precision</dt><dd>float32</dd>" in page
-    assert said["made"]["versions"]["transformers"] == transformers.__version__
+    assert report["made"]["versions"]["transformers"] == transformers.__version__
 
 
 def test_a_report_counts_unknown_pieces(whole):
-    said = toys.said_by(whole)
-    assert said["unknown_pieces"] == {"source": 0, "target": 0}
+    report = toys.said_by(whole)
+    assert report["unknown_pieces"] == {"source": 0, "target": 0}
 
 
 def test_a_report_counts_the_sentences_that_its_loss_is_of(whole):
-    said = toys.said_by(whole)
-    assert said["learned"]["sentences"] == 8
+    report = toys.said_by(whole)
+    assert report["learned"]["sentences"] == 8
 
 
 def test_a_report_has_the_options_that_were_given(corpus, tmp_path):
@@ -675,8 +679,8 @@ def test_bleu_of_what_the_model_writes_itself(corpus, whole, monkeypatch):
     written, right = [], []
     for source, target in (pair for batch in judged for pair in batch.pairs):
         ids = checkpoint.tokenizer(source, return_tensors="pt")
-        found = checkpoint.model.generate(**ids, max_new_tokens=128, num_beams=1, do_sample=False)
-        written.append(checkpoint.tokenizer.decode(found[0], skip_special_tokens=True))
+        generated = checkpoint.model.generate(**ids, max_new_tokens=128, num_beams=1, do_sample=False)
+        written.append(checkpoint.tokenizer.decode(generated[0], skip_special_tokens=True))
         right.append(target)
     expected = sacrebleu.corpus_bleu(written, [right], force=True).score
     assert toys.said_by(whole)["learned"]["bleu"] == pytest.approx(expected)
@@ -727,8 +731,8 @@ def test_pairs_left_out_or_cut_are_counted(corpus, tmp_path, shards):
     done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
     long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
     assert 0 < long < 24
-    said = toys.said_by(out)
-    assert (said["losses"]["left_out"], said["losses"]["cut"]) == (4, long)
+    report = toys.said_by(out)
+    assert (report["losses"]["left_out"], report["losses"]["cut"]) == (4, long)
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
@@ -738,10 +742,12 @@ def test_pairs_left_out_or_cut_are_in_the_notes(corpus, tmp_path, shards):
     out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
     done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
     long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
-    said = toys.said_by(out)
-    assert any(f"{long} pairs were cut off at the longest length" in note for note in said["notes"])
-    assert any("4 pairs of the corpus were left out because" in note for note in said["notes"])
-    assert notes(read_report(out)) == said["notes"], "what a report warned of is there when it is read again"
+    report = toys.said_by(out)
+    assert any(f"{long} pairs were cut off at the longest length" in note for note in report["notes"])
+    assert any("4 pairs of the corpus were left out because" in note for note in report["notes"])
+    assert notes(read_report(out)) == report["notes"], (
+        "what a report warned of is there when it is read again"
+    )
 
 
 @pytest.mark.parametrize("name", ["best (v2)", "[/red][bold]out"])
@@ -773,8 +779,8 @@ def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-@pytest.mark.parametrize(("more", "said"), GIVEN["another"].items())
-def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
+@pytest.mark.parametrize(("more", "message"), GIVEN["another"].items())
+def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, message):
     before = toys.files_of(whole)
-    refused(given(corpus, whole, *more.split()), said)
+    refused(given(corpus, whole, *more.split()), message)
     assert toys.files_of(whole) == before

@@ -28,62 +28,64 @@ def analysis():
 @pytest.mark.signatures
 def test_terms_of_a_sentence_rebuild_its_attention(analysis):
     for kind in ALL:
-        found = analysis.explain(0, 0, 1, kind=kind)
-        rebuilt = found.scores.double().masked_fill(found.scores.isnan(), -torch.inf).softmax(-1)
-        torch.testing.assert_close(rebuilt, found.attention.nan_to_num(), atol=1e-5, rtol=0)
+        explained = analysis.explain(0, 0, 1, kind=kind)
+        rebuilt = explained.scores.double().masked_fill(explained.scores.isnan(), -torch.inf).softmax(-1)
+        torch.testing.assert_close(rebuilt, explained.attention.nan_to_num(), atol=1e-5, rtol=0)
 
 
 @pytest.mark.signatures
 def test_a_term_answers_by_its_name_as_by_its_parts(analysis):
-    found = analysis.explain(0, 0, 0)
-    assert torch.equal(found["temporal", "input"], found["temporal·input"])
+    explained = analysis.explain(0, 0, 0)
+    assert torch.equal(explained["temporal", "input"], explained["temporal·input"])
 
 
 @pytest.mark.signatures
 def test_the_position_bias_has_the_shape_of_the_words(analysis):
-    found = analysis.explain(0, 0, 0)
-    assert found["position bias"].shape == (len(found.query_words), len(found.key_words))
+    explained = analysis.explain(0, 0, 0)
+    assert explained["position bias"].shape == (len(explained.query_words), len(explained.key_words))
 
 
 @pytest.mark.signatures
 def test_a_term_that_does_not_exist_is_refused(analysis):
-    found = analysis.explain(0, 0, 0)
+    explained = analysis.explain(0, 0, 0)
     with pytest.raises(UnknownName):
-        found["temporal", "words"]
+        explained["temporal", "words"]
 
 
 def test_a_table_is_labelled_with_words(analysis):
-    found = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
+    explained = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
     sample = analysis.samples[0]
-    table = found.table("input", "residual")
+    table = explained.table("input", "residual")
     assert list(table.index) == [f"target␣{token}" for token in sample.target.tolist()]
     assert list(table.columns) == [f"source␣{token}" for token in sample.source.tolist()]
 
 
 def test_a_table_has_the_values_of_its_term(analysis):
-    found = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
-    table = found.table("input", "residual")
-    assert table.to_numpy() == pytest.approx(found["input", "residual"].numpy(), nan_ok=True)
+    explained = analysis.explain(0, 0, 0, name=lambda side, token: f"{side} {token}")
+    table = explained.table("input", "residual")
+    assert table.to_numpy() == pytest.approx(explained["input", "residual"].numpy(), nan_ok=True)
 
 
 def test_a_frame_of_a_sentence_is_tidy(analysis):
-    found = analysis.explain(0, 0, 0)
-    frame = found.to_frame()
-    assert len(frame) == int((~found.terms.isnan()).sum())
+    explained = analysis.explain(0, 0, 0)
+    frame = explained.to_frame()
+    assert len(frame) == int((~explained.terms.isnan()).sum())
     row = frame[frame["term"] == "input·temporal"].iloc[-1]
     assert (row["query_part"], row["key_part"]) == ("input", "temporal")
-    assert row["value"] == float(found["input", "temporal"][row["query"], row["key"]])
-    assert row["key_word"] == found.key_words[row["key"]]
+    assert row["value"] == float(explained["input", "temporal"][row["query"], row["key"]])
+    assert row["key_word"] == explained.key_words[row["key"]]
 
 
 def test_shares_of_a_sentence_are_those_of_its_terms(analysis):
-    found = analysis.explain(0, 0, 1)
-    fitted = ~found.terms.isnan().any(0)
-    sums = TermSums(found.names).update(found.terms.nan_to_num().double()[None, :, None], fitted[None])
-    assert found.shares == pytest.approx(sums.result().covariance)
-    assert sum(found.shares.values()) == pytest.approx(1)
-    assert "\n" not in repr(found)
-    assert "cross, layer 0, head 1" in repr(found)
+    explained = analysis.explain(0, 0, 1)
+    fitted = ~explained.terms.isnan().any(0)
+    sums = TermSums(explained.names).update(
+        explained.terms.nan_to_num().double()[None, :, None], fitted[None]
+    )
+    assert explained.shares == pytest.approx(sums.result().covariance)
+    assert sum(explained.shares.values()) == pytest.approx(1)
+    assert "\n" not in repr(explained)
+    assert "cross, layer 0, head 1" in repr(explained)
 
 
 @pytest.mark.parametrize("place", [(99, 0, 0), (0, 5, 0), (0, 0, 9)])
@@ -140,17 +142,19 @@ def test_pooled_shares_weigh_heads_by_how_much_their_scores_vary(analysis):
 def test_rebuilt_attention_is_the_mean_either_way(analysis):
     rows = [row["no_residual_rebuilds"] for row in analysis.heads if row["kind"] == "cross"]
     for weigh in ("scores", "heads"):
-        found = values_of(analysis.aggregate(weigh=weigh))
-        assert found["no_residual_rebuilds"] == pytest.approx(sum(rows) / len(rows))
+        values = values_of(analysis.aggregate(weigh=weigh))
+        assert values["no_residual_rebuilds"] == pytest.approx(sum(rows) / len(rows))
 
 
 def test_all_layers_of_a_kind_are_together():
     def trace(number):
-        one = Toy()(number)
-        return replace(one, attentions=(*one.attentions, replace(one.attentions[0], layer=1)))
+        model_pass = Toy()(number)
+        return replace(
+            model_pass, attentions=(*model_pass.attentions, replace(model_pass.attentions[0], layer=1))
+        )
 
-    found = analyse(Stream(trace, range(10)))
-    layers, kinds = found.aggregate("layer"), found.aggregate("kind")
+    analysed = analyse(Stream(trace, range(10)))
+    layers, kinds = analysed.aggregate("layer"), analysed.aggregate("kind")
     assert sorted(set(layers["layer"])) == [0, 1]
     assert set(kinds["heads"]) == {2 * HEADS}
     assert values_of(kinds) == pytest.approx(values_of(layers[layers["layer"] == 0]))  # the layers are equal

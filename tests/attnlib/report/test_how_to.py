@@ -34,8 +34,8 @@ PAGE = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 
 def block(language, word):
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    (found,) = (own for own in blocks if word in own)
-    return found
+    (chosen,) = (text for text in blocks if word in text)
+    return chosen
 
 
 @pytest.fixture(autouse=True)
@@ -80,9 +80,9 @@ def test_word_alignments(here, tiny):
 def test_an_nn_transformer(here, first):
     given = {"model": drawn(Translator(batch_first=first)), "batches": [BATCH] * 5}
     exec(compile(block("python", "import Hooked, Modules, Stream, report\n"), "reference", "exec"), given)
-    said = said_by(here / "report")
-    assert (len(said["heads"]), said["learned"]["sentences"]) == (4, 4)
-    assert said["heads"][0]["rows_probed"] > 0
+    report = said_by(here / "report")
+    assert (len(report["heads"]), report["learned"]["sentences"]) == (4, 4)
+    assert report["heads"][0]["rows_probed"] > 0
 
 
 def test_shares_against_interventions():
@@ -93,13 +93,13 @@ def test_shares_against_interventions():
 
 def test_any_modules_by_their_names(here):
     exec(compile(block("python", "class Reader"), "reference", "exec"), {})
-    said = said_by(here / "report")
-    assert [row["head"] for row in said["heads"]] == [0, 1]
-    assert said["unchecked"] == []
-    assert said["heads"][0]["rows_probed"] > 0
-    assert said["learned"]["sentences"] == 2 * 16
+    report = said_by(here / "report")
+    assert [row["head"] for row in report["heads"]] == [0, 1]
+    assert report["unchecked"] == []
+    assert report["heads"][0]["rows_probed"] > 0
+    assert report["learned"]["sentences"] == 2 * 16
     # Its states are words and nothing else; the start mark alone is always at one place.
-    for row in said["heads"]:
+    for row in report["heads"]:
         assert row["temporal_share"] == pytest.approx(0, abs=1e-6) == row["residual_share"]
         assert row["input_share"] > 0.8
 
@@ -140,9 +140,9 @@ def test_an_encoder_of_sound(here):
     sounds = [torch.randn(16_000, generator=rng).numpy() for _ in range(40)]
     given = {"model": model, "processor": processor, "sounds": sounds, "texts": LINES[:40]}
     exec(compile(block("python", "import FrameBatch"), "reference", "exec"), given)
-    said = said_by(here / "report")
-    assert (said["source"], said["fitted"], said["judged"]) == ("frames", 32, 8)
-    assert said["learned"]["sentences"] == 8
+    report = said_by(here / "report")
+    assert (report["source"], report["fitted"], report["judged"]) == ("frames", 32, 8)
+    assert report["learned"]["sentences"] == 8
     assert "<bdi>chien</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
 
 
@@ -152,11 +152,11 @@ def test_a_decoder_or_an_encoder_alone(here, name):
     model = single_model(name, vocab_size=len(tokenizer))
     given = {"model": model, "tokenizer": tokenizer, "texts": LINES}
     exec(compile(block("python", "attnlib.analyse(model, texts"), "reference", "exec"), given)
-    said = said_by(here / "report")
+    report = said_by(here / "report")
     kind = "encoder_self" if name == "Bert" else "decoder_self"
-    assert {row["kind"] for row in said["heads"]} == {kind}
-    assert said["fitted"] + said["judged"] == len(LINES)
-    assert bool(said["learned"]) == (name == "GPT2")
+    assert {row["kind"] for row in report["heads"]} == {kind}
+    assert report["fitted"] + report["judged"] == len(LINES)
+    assert bool(report["learned"]) == (name == "GPT2")
     assert "<bdi>the</bdi>" in (here / "report/index.html").read_text(encoding="utf-8")
 
 
@@ -189,9 +189,9 @@ LEAST = {"lexicon_translator": 0.8}
 
 
 def test_the_zoo_has_a_network_of_each_kind():
-    found = [zoo.load(name).network for name in zoo.NAMES]
-    assert {type(network) for network in found} == set(get_args(zoo.Network))
-    kinds = {own.config.architecture for own in found if isinstance(own, EncoderDecoder)}
+    networks = [zoo.load(name).network for name in zoo.NAMES]
+    assert {type(network) for network in networks} == set(get_args(zoo.Network))
+    kinds = {member.config.architecture for member in networks if isinstance(member, EncoderDecoder)}
     assert kinds == {"AED", "AO", "VED"}
 
 
@@ -201,45 +201,49 @@ def test_the_zoo_is_small():
 
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_a_network_has_learned_what_its_record_says(name):
-    found = zoo.load(name)
-    made = found.provenance
+    trained = zoo.load(name)
+    made = trained.provenance
     keys = {"spec", "commit", "date", "packages", "python", "seconds", "accuracy", "sha256"}
     assert made.keys() == keys
-    own = made["spec"].get("settings", made["spec"])
-    assert name.startswith(own["task"]) if "task" in own else own["network"] == type(found.network).__name__
+    settings = made["spec"].get("settings", made["spec"])
+    assert (
+        name.startswith(settings["task"])
+        if "task" in settings
+        else settings["network"] == type(trained.network).__name__
+    )
     assert made["accuracy"] > LEAST.get(name, 0.9)
     # Of sentences that it was trained on, the same but for chance.
-    batch = collate(found.corpus, range(800))
-    if isinstance(found.network, AttentiveClassifier):
-        plus = batch.target_output[:, 0] == found.words["target"].index("plus")
-        right = (logit_of(found.network(batch.source, batch.source_mask)) > 0) == plus
+    batch = collate(trained.corpus, range(800))
+    if isinstance(trained.network, AttentiveClassifier):
+        plus = batch.target_output[:, 0] == trained.words["target"].index("plus")
+        right = (logit_of(trained.network(batch.source, batch.source_mask)) > 0) == plus
     else:
-        right = (found.network(batch).logits.argmax(-1) == batch.target_output)[batch.target_mask]
+        right = (trained.network(batch).logits.argmax(-1) == batch.target_output)[batch.target_mask]
     assert float(right.double().mean()) == pytest.approx(made["accuracy"], abs=0.02)
-    for side, words in found.words.items():
-        assert found.word(side, 0) == "<pad>"
-        assert getattr(found.corpus, f"{side}_ids").max() < len(words)
+    for side, words in trained.words.items():
+        assert trained.word(side, 0) == "<pad>"
+        assert getattr(trained.corpus, f"{side}_ids").max() < len(words)
 
 
-@pytest.mark.parametrize("name", [own for own in zoo.NAMES if not own.endswith(("VED", "classifier"))])
+@pytest.mark.parametrize("name", [entry for entry in zoo.NAMES if not entry.endswith(("VED", "classifier"))])
 def test_those_with_attention_are_analysed(name):
-    found = zoo.load(name)
+    trained = zoo.load(name)
     kinds = ("cross", "encoder_self") if name == "reordering" else ("cross",)
-    one = analyse(found.stream(kinds=kinds))
-    assert name != "one_to_one_AO" or one.heads[0]["temporal_low"] > 0.5  # words keep their order
-    assert has_learned(one.learned)
-    assert one.unchecked == ()
-    assert one.fitted + one.judged == len(found.corpus) == 800
-    assert {row["kind"] for row in one.heads} == set(kinds)
+    analysis = analyse(trained.stream(kinds=kinds))
+    assert name != "one_to_one_AO" or analysis.heads[0]["temporal_low"] > 0.5  # words keep their order
+    assert has_learned(analysis.learned)
+    assert analysis.unchecked == ()
+    assert analysis.fitted + analysis.judged == len(trained.corpus) == 800
+    assert {row["kind"] for row in analysis.heads} == set(kinds)
 
 
 def test_the_translator_is_probed_without_training():
     """β of a word is largest at the word of the lexicon that it translates."""
-    found = zoo.load("lexicon_translator")
-    batch = collate(found.corpus, range(100))
-    states, valid = found.network(batch), batch.target_mask
+    trained = zoo.load("lexicon_translator")
+    batch = collate(trained.corpus, range(100))
+    states, valid = trained.network(batch), batch.target_mask
     probe = log_lexical_probe(
-        found.network.readout,
+        trained.network.readout,
         states.encoder_states,
         states.decoder_states,
         outputs=batch.target_output,
@@ -248,8 +252,10 @@ def test_the_translator_is_probed_without_training():
     )
     best = batch.source.gather(1, probe.argmax(-1))[valid].tolist()
     pairs = zip(best, batch.target_output[valid].tolist(), strict=True)
-    words = [(found.word("source", own), found.word("target", other)) for own, other in pairs if other > 3]
-    assert sum(own.replace("s", "t") == other for own, other in words) / len(words) > 0.9
+    words = [
+        (trained.word("source", word), trained.word("target", other)) for word, other in pairs if other > 3
+    ]
+    assert sum(word.replace("s", "t") == other for word, other in words) / len(words) > 0.9
 
 
 def pass_of_decoder(**changes):
@@ -287,5 +293,5 @@ def test_an_altered_file_is_refused(name, place, tmp_path, monkeypatch):
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
 def test_the_state_that_asks_is_the_query(decoder):
     """Bahdanau's decoder asks with the state before; the check of a pass rebuilds its attention."""
-    (one,) = pass_of_decoder(decoder=decoder).attentions
-    assert one.query_inputs.shape[-1] == one.key_inputs.shape[-1] == 8
+    (attention,) = pass_of_decoder(decoder=decoder).attentions
+    assert attention.query_inputs.shape[-1] == attention.key_inputs.shape[-1] == 8

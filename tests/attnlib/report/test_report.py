@@ -57,20 +57,26 @@ def test_a_report_has_these_files(tmp_path, analysis):
 def test_a_report_says_what_was_analysed(tmp_path, analysis):
     changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(changed, tmp_path)
-    said = said_by(tmp_path)
-    assert (said["fitted"], said["judged"], said["held_out"]) == (changed.fitted, changed.judged, False)
-    assert (said["losses"], said["unchecked"]) == (asdict(changed.losses), ["cross.0"])
-    assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(changed))
+    written = said_by(tmp_path)
+    assert (written["fitted"], written["judged"], written["held_out"]) == (
+        changed.fitted,
+        changed.judged,
+        False,
+    )
+    assert (written["losses"], written["unchecked"]) == (asdict(changed.losses), ["cross.0"])
+    assert (written["about"], written["notes"]) == ({"Model": "a toy"}, notes(changed))
 
 
 def test_tables_agree_in_every_format(tmp_path, analysis):
     changed = replace(analysis, losses=CorpusGaps(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(changed, tmp_path)
-    said, again = said_by(tmp_path), read_report(tmp_path)
+    written, again = said_by(tmp_path), read_report(tmp_path)
     for name in TABLES:
         rows = getattr(changed, name)
         assert len(rows) > 1
-        of_json = [{key: math.nan if own is None else own for key, own in row.items()} for row in said[name]]
+        of_json = [
+            {key: math.nan if value is None else value for key, value in row.items()} for row in written[name]
+        ]
         of_pandas = getattr(changed.tables, name)().to_dict("records")
         for table in (of_json, table_of(tmp_path / f"{name}.csv"), getattr(again, name), of_pandas):
             assert_same_rows(table, rows, tolerance=1e-8)
@@ -93,7 +99,7 @@ def test_a_report_is_read_back(tmp_path, analysis):
     again = read_report(tmp_path)
     assert (again.about, again.fitted, repr(again)) == ({"Model": "a toy"}, changed.fitted, repr(changed))
     assert torch.equal(again.keys, changed.keys)
-    assert all(torch.equal(again.blocks[head], own) for head, own in changed.blocks.items())
+    assert all(torch.equal(again.blocks[head], block) for head, block in changed.blocks.items())
 
 
 def test_a_folder_without_an_analysis_is_refused(tmp_path):
@@ -113,7 +119,7 @@ def harmless(markup):
     assert re.findall(tags, str(read)) == re.findall(tags, markup)
     assert markup.count("<!") == 1  # its type: a comment would hide what is after it
     assert not read.find(["script", "img", "svg", "iframe", "link", "object", "embed", "a", "base"])
-    for name, value in (own for tag in read.find_all(True) for own in tag.attrs.items()):
+    for name, value in (attribute for tag in read.find_all(True) for attribute in tag.attrs.items()):
         assert not name.startswith("on")
         assert name not in ("src", "href", "srcset", "action", "formaction", "data")
         assert not re.search(r"url\(|//", value or "")
@@ -143,7 +149,7 @@ def test_the_page_has_the_shares_of_every_head(analysis):
         for kind, grid in zip(ALL, grids, strict=True):
             shown = re.findall(r'<td style="background:[^"]*">([−\d.]+)</td>', grid)
             expected = [row[f"{part}_share"] for row in analysis.heads if row["kind"] == kind]
-            assert [float(own.replace("−", "-")) for own in shown] == pytest.approx(expected, abs=0.005)
+            assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(expected, abs=0.005)
 
 
 def test_the_page_counts_the_rows_probed(analysis):
@@ -202,11 +208,11 @@ def test_data_of_the_script_have_the_weights(analysis):
 def test_words_are_in_their_places(analysis):
     """Rows of cross-attention are the words predicted, those of the decoder's own the words read."""
     example, markup = analysis.samples[0], page(analysis, "A title", name)
-    found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
+    drawings = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
-    assert len(found) == len(example.attention)
-    for (at, _), drawn in zip(example.attention, found, strict=True):
+    assert len(drawings) == len(example.attention)
+    for (at, _), drawn in zip(example.attention, drawings, strict=True):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
         words = [name(key, n) for n in columns] + [name(query, n) for n in rows]
@@ -215,10 +221,13 @@ def test_words_are_in_their_places(analysis):
 
 def test_weights_are_in_their_places(analysis):
     example, markup = analysis.samples[0], page(analysis, "A title", name)
-    found = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
-    assert len(found) == len(example.attention)
-    for weights, drawn in zip(example.attention.values(), found, strict=True):
-        shown = ["unseen or left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
+    drawings = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
+    assert len(drawings) == len(example.attention)
+    for weights, drawn in zip(example.attention.values(), drawings, strict=True):
+        shown = [
+            "unseen or left out" if weight != weight else f"{weight:.2f}"
+            for weight in weights.flatten().tolist()
+        ]
         assert re.findall(r'<td [^>]*title="([^"]*)"', drawn) == shown
 
 
@@ -248,40 +257,40 @@ def test_columns_of_the_probe_are_shown_where_it_was_asked(probed):
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
-@pytest.mark.parametrize(("changed", "said"), [({}, ""), *SAID["otherwise"]])
-def test_what_a_reader_must_know_is_noted(analysis, changed, said):
-    told = SAID["calm"] | changed
-    told |= {"losses": CorpusGaps(*told["losses"]), "unchecked": tuple(told["unchecked"])}
-    own = {key: told[key] for key in told.keys() & vars(analysis).keys()}
+@pytest.mark.parametrize(("changed", "note"), [({}, ""), *SAID["otherwise"]])
+def test_what_a_reader_must_know_is_noted(analysis, changed, note):
+    facts = SAID["calm"] | changed
+    facts |= {"losses": CorpusGaps(*facts["losses"]), "unchecked": tuple(facts["unchecked"])}
+    fields = {key: facts[key] for key in facts.keys() & vars(analysis).keys()}
     for table in ("heads", "states"):
         rows = getattr(analysis, table)
-        own[table] = [row | {key: told[key] for key in row.keys() & told.keys()} for row in rows]
-    noted = notes(replace(analysis, **own))
-    assert len(noted) == bool(said)
-    assert not said or said in noted[0]
+        fields[table] = [row | {key: facts[key] for key in row.keys() & facts.keys()} for row in rows]
+    noted = notes(replace(analysis, **fields))
+    assert len(noted) == bool(note)
+    assert not note or note in noted[0]
 
 
 def four_heads(analysis, change):
-    own = [SAID["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
-    rows = [analysis.heads[0] | row | more for row, more in zip(own, SAID["own"], strict=True)]
+    plain = [SAID["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
+    rows = [analysis.heads[0] | row | more for row, more in zip(plain, SAID["own"], strict=True)]
     return replace(analysis, heads=[row | change for row in rows], terms=[])
 
 
-@pytest.mark.parametrize(("change", "said"), SAID["findings"])
-def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, said):
-    (found,) = findings(four_heads(analysis, change))
-    assert found.endswith(said)
+@pytest.mark.parametrize(("change", "ending"), SAID["findings"])
+def test_findings_count_heads_by_what_their_scores_come_from(analysis, change, ending):
+    (finding,) = findings(four_heads(analysis, change))
+    assert finding.endswith(ending)
 
 
 def test_heads_that_attend_evenly_are_faded(analysis):
-    found = four_heads(analysis, {})
-    markup = page(found, "t", name)
+    four = four_heads(analysis, {})
+    markup = page(four, "t", name)
     assert markup.count('<td class="even" title="attends evenly"') == 6  # a square in each of the grids
     row = '<tr class="even"><th scope="row">layer 0, head 0 <small>(even)</small></th>'
     assert markup.count(row) == markup.count('<tr class="even">') == 2  # there are no rows of terms
     assert "Heads that attend evenly are faded" in markup
-    assert "faded" not in page(replace(found, heads=found.heads[1:]), "t", name)
-    assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(found))
+    assert "faded" not in page(replace(four, heads=four.heads[1:]), "t", name)
+    assert "1 of 4 heads attend within 1% of evenly" in " ".join(notes(four))
 
 
 def test_the_page_says_how_sure_its_own_shares_are(analysis):
@@ -303,7 +312,7 @@ def test_options_that_chose_nothing_are_shown_as_all(analysis):
     options = {"--layers": None, "--heads": None, "heads": None, "--prefix": None, "--kinds": ["cross"]}
     read = harmless(page(replace(analysis, made={"options": options}), "t", name))
     made = read.find_all("dl", class_="about")[-1]
-    assert [own.text for own in made.find_all("dd")] == ["all", "all", "all", "none", "cross"]
+    assert [entry.text for entry in made.find_all("dd")] == ["all", "all", "all", "none", "cross"]
 
 
 def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
@@ -311,7 +320,7 @@ def test_a_notebook_shows_an_analysis_in_a_few_sentences(analysis):
     shown = hostile._repr_html_()
     assert "<script" not in shown
     assert "&lt;script" in shown
-    assert all(shown.count(f"<p>{escape(said)}</p>") == 1 for said in [repr(analysis), *findings(analysis)])
+    assert all(shown.count(f"<p>{escape(text)}</p>") == 1 for text in [repr(analysis), *findings(analysis)])
     assert len(shown) < 5_000
     assert len(repr(replace(analysis, heads=analysis.heads * 100))) < 100
     assert "not learned" not in repr(replace(analysis, learned={}))
@@ -369,9 +378,9 @@ def assert_a_word_everywhere(word):
     states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
     sample = Sample(*[torch.tensor([0])] * 3, maps={("cross.0", 0): torch.ones(1, 1, 1)})
     counts = {"fitted": 8, "judged": 2, "held_out": True, "method": "means"}
-    said = Analysis([], [], states, **counts, samples=(sample,), about={word: word})
-    read = harmless(page(said, word, lambda side, token: word))
-    assert [own.text for own in read.find_all("bdi")] == [visible(word)] * 3
+    shown = Analysis([], [], states, **counts, samples=(sample,), about={word: word})
+    read = harmless(page(shown, word, lambda side, token: word))
+    assert [tag.text for tag in read.find_all("bdi")] == [visible(word)] * 3
     assert read.text.count(sentence(word)) >= 4  # title and heading, a fact and its name
 
 
@@ -467,8 +476,8 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_first_pass(tmp_pa
 
 
 def test_what_made_it_is_known_without_a_command():
-    own = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
-    stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: own)
+    details = {"options": {"longest": 9}, "sha256": {"text": "0f"}}
+    stream = Stream(Toy(ALL), range(10), probed=0, made=lambda: details)
     made = analyse(stream, heads=[1, 0], method="means", every=4).made
     options = {"heads": "0,1", "method": "means", "every": 4, "probed": 0, "longest": 9}
     assert (made["options"], made["sha256"]) == (options, {"text": "0f"})
@@ -481,18 +490,21 @@ def test_a_report_from_python_names_its_model(tmp_path, kind):
     adapter = adapter_of(kind)
     mine = {"sha256": {"text": "0f"}}
     stream = Stream(adapter.trace, [BATCH], probed=0, made=lambda: mine)
-    found = report(stream, tmp_path, about={"Corpus": "mine"})
+    reported = report(stream, tmp_path, about={"Corpus": "mine"})
     assert mine == {"sha256": {"text": "0f"}}
-    size = sum(own.numel() for own in adapter.model.parameters())
-    assert found.about == {"Model": f"{type(adapter.model).__name__}, {size:,} parameters", "Corpus": "mine"}
+    size = sum(parameter.numel() for parameter in adapter.model.parameters())
+    assert reported.about == {
+        "Model": f"{type(adapter.model).__name__}, {size:,} parameters",
+        "Corpus": "mine",
+    }
 
 
 @pytest.mark.parametrize("kind", ["T5", "by hand"])
 def test_a_report_from_python_has_the_checksum_of_the_weights(tmp_path, kind):
     adapter = adapter_of(kind)
     stream = Stream(adapter.trace, [BATCH], probed=0)
-    found = report(stream, tmp_path)
-    before = found.made["sha256"]["model"]
+    reported = report(stream, tmp_path)
+    before = reported.made["sha256"]["model"]
     assert before == weights_digest(adapter.model)
     with torch.no_grad():
         weight = next(adapter.model.parameters())
@@ -511,26 +523,26 @@ def test_a_report_from_python_says_when_it_was_made(tmp_path):
 
 @pytest.mark.signatures
 def test_a_report_on_a_network_of_the_package_says_what_trained_it():
-    one = zoo.load("one_to_one_AO")
-    made = analyse(one.stream()).made
-    assert made["sha256"] == {"model": one.provenance["sha256"]}
-    assert made["trained"]["commit"] == one.provenance["commit"]
+    trained = zoo.load("one_to_one_AO")
+    made = analyse(trained.stream()).made
+    assert made["sha256"] == {"model": trained.provenance["sha256"]}
+    assert made["trained"]["commit"] == trained.provenance["commit"]
 
 
 @pytest.mark.parametrize("sample", [0, 3])
 def test_the_table_of_attention_has_each_word_with_its_weight(analysis, sample):
     """Rows of cross-attention are about the words predicted; what is ignored is no number."""
-    found, example = analysis.tables.attention(name, sample=sample), analysis.samples[sample]
+    table, example = analysis.tables.attention(name, sample=sample), analysis.samples[sample]
     attention = example.attention
-    assert len(found) == sum(weights.numel() for weights in attention.values())
-    assert found.weight.isna().any()
-    for row in found.sample(40, random_state=0).to_dict("records"):
+    assert len(table) == sum(weights.numel() for weights in attention.values())
+    assert table.weight.isna().any()
+    for row in table.sample(40, random_state=0).to_dict("records"):
         weights = attention[f"{row['kind']}.{row['layer']}", row["head"]]
         assert row["weight"] == pytest.approx(float(weights[row["query"], row["key"]]), nan_ok=True)
         if row["kind"] == "cross":
             assert row["query_word"] == name("target", int(example.target[row["query"]]))
             assert row["key_word"] == name("source", int(example.source[row["key"]]))
-    sums = found.groupby(["kind", "layer", "head", "query"]).weight.sum(min_count=1).dropna()
+    sums = table.groupby(["kind", "layer", "head", "query"]).weight.sum(min_count=1).dropna()
     assert sums.tolist() == pytest.approx([1.0] * len(sums), abs=1e-6)
 
 
@@ -558,8 +570,10 @@ def test_a_picture_of_all_heads_shows_their_shares(analysis, tmp_path):
 
 def test_a_picture_of_terms_has_their_shares(analysis):
     (axes,) = analysis.plot.terms(0, 1).axes
-    own = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
-    assert sorted(texts(axes)) == sorted(number(row["covariance_share"]) for row in own if "·" in row["term"])
+    rows = [row for row in analysis.terms if (row["kind"], row["head"]) == ("cross", 1)]
+    assert sorted(texts(axes)) == sorted(
+        number(row["covariance_share"]) for row in rows if "·" in row["term"]
+    )
     assert [label.get_text() for label in axes.get_yticklabels()] == ["constant", *STATE_PARTS]
     assert [label.get_text() for label in axes.get_xticklabels()] == list(STATE_PARTS)
     assert "position bias" in axes.get_title()
@@ -577,13 +591,13 @@ def test_a_head_that_attends_evenly_is_drawn_faint(analysis):
 
 def test_a_picture_of_attention_has_the_weights_of_the_sample(analysis, tmp_path):
     for sample in (0, 2):
-        one = analysis.samples[sample]
+        example = analysis.samples[sample]
         figure = analysis.plot.attention(0, 1, "decoder_self", name=name, sample=sample)
         (axes,) = figure.axes
         drawn = torch.as_tensor(axes.images[0].get_array().filled(float("nan")))
-        expected = one.attention["decoder_self.0", 1].to(drawn)
+        expected = example.attention["decoder_self.0", 1].to(drawn)
         torch.testing.assert_close(drawn, expected, equal_nan=True)
-        read = [name("target", int(token)) for token in one.read]
+        read = [name("target", int(token)) for token in example.read]
         assert [label.get_text() for label in axes.get_yticklabels()] == read
         figure.savefig(tmp_path / "attention.png")
 
@@ -591,11 +605,14 @@ def test_a_picture_of_attention_has_the_weights_of_the_sample(analysis, tmp_path
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda own: own.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
-        (lambda own: own.plot.terms(0, 2), "no analysed head … '0.2'; did you mean … Known: 0.0, 0.1"),
-        (lambda own: replace(own, samples=()).tables.attention(), "holds no sample"),
-        (lambda own: own.tables.attention(sample=12), "sample is 12; this analysis holds … counted from 0"),
-        (lambda own: own.plot.attention(0, 0, sample=-1), "sample is -1; this analysis holds"),
+        (lambda result: result.plot.heads("crss"), "no kind of attention 'crss'; did you mean 'cross'?"),
+        (lambda result: result.plot.terms(0, 2), "no analysed head … '0.2'; did you mean … Known: 0.0, 0.1"),
+        (lambda result: replace(result, samples=()).tables.attention(), "holds no sample"),
+        (
+            lambda result: result.tables.attention(sample=12),
+            "sample is 12; this analysis holds … counted from 0",
+        ),
+        (lambda result: result.plot.attention(0, 0, sample=-1), "sample is -1; this analysis holds"),
     ],
 )
 def test_what_is_not_there_is_said(analysis, draw, message):
@@ -604,7 +621,7 @@ def test_what_is_not_there_is_said(analysis, draw, message):
 
 @pytest.mark.parametrize(
     ("package", "use"),
-    [("pandas", lambda own: own.tables.heads()), ("matplotlib", lambda own: own.plot.heads())],
+    [("pandas", lambda result: result.tables.heads()), ("matplotlib", lambda result: result.plot.heads())],
 )
 def test_without_the_extra_a_line_says_how_to_get_it(analysis, monkeypatch, package, use):
     for module in [module for module in sys.modules if module.partition(".")[0] == package]:

@@ -69,9 +69,9 @@ def test_special_pieces_are_ignored_by_side(checkpoint):
 @pytest.mark.signatures
 def test_words_are_aligned_by_the_marks_of_their_side(checkpoint):
     """Its tokenizer does not say where in a line a piece is."""
-    found = align(checkpoint, ["the house"], ["das alte Haus"], layer=0, head=0)
-    assert (found.source, found.target) == ((("the", "house"),), (("das", "alte", "Haus"),))
-    assert [target for _, target in sorted(found.links[0], key=lambda link: link[1])] == [0, 1, 2]
+    alignment = align(checkpoint, ["the house"], ["das alte Haus"], layer=0, head=0)
+    assert (alignment.source, alignment.target) == ((("the", "house"),), (("das", "alte", "Haus"),))
+    assert [target for _, target in sorted(alignment.links[0], key=lambda link: link[1])] == [0, 1, 2]
 
 
 def test_what_is_written_is_text_of_the_target(checkpoint):

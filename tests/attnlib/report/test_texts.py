@@ -61,18 +61,18 @@ def test_a_model_without_a_tokenizer_is_refused_with_the_way_out(folder):
 
 @pytest.mark.slow
 def test_without_a_target_the_model_writes_it(folder):
-    found = analyse(folder, SOURCES, longest=8, **OPTIONS)
-    assert found.made["options"]["generate"]
+    analysis = analyse(folder, SOURCES, longest=8, **OPTIONS)
+    assert analysis.made["options"]["generate"]
 
 
 def test_what_from_pretrained_takes_is_passed_on(folder):
-    found = analyse(folder, SOURCES, TARGETS, model_kwargs={"dtype": torch.float64}, **OPTIONS)
-    assert found.made["computed in"]["precision"] == "float64"
+    analysis = analyse(folder, SOURCES, TARGETS, model_kwargs={"dtype": torch.float64}, **OPTIONS)
+    assert analysis.made["computed in"]["precision"] == "float64"
 
 
 def test_few_sentences_are_cut_into_batches_of_which_some_are_held_out(folder):
-    found = analyse(folder, SOURCES * 10, TARGETS * 10, method="means")
-    assert found.held_out
+    analysis = analyse(folder, SOURCES * 10, TARGETS * 10, method="means")
+    assert analysis.held_out
 
 
 def test_the_model_is_left_with_its_own_implementation_of_attention(folder):

@@ -82,26 +82,26 @@ def links_by_loops(checkpoint, source, target, *, layer, head, step):
             n_letters += len(letters)
         assert n_letters == ends[-1]
         of_piece.append(numbers)
-    found = []
+    links = []
     for word in range(len(target.split())):
         steps = [place + step for place, number in enumerate(of_piece[1]) if number == word]
         sums = [0.0] * len(source.split())
         for row in steps:
             for place, number in enumerate(of_piece[0]):
                 sums[number] += weights[row][place] / len(steps)
-        found.append((sums.index(max(sums)), word))
-    return tuple(sorted(found))
+        links.append((sums.index(max(sums)), word))
+    return tuple(sorted(links))
 
 
 @pytest.mark.parametrize(("shift", "step"), [("write", 0), ("read", 1)])
 @pytest.mark.parametrize(("layer", "head"), [(0, 1), (1, 0)])
 def test_links_of_a_checkpoint_are_what_loops_find(pieces, layer, head, shift, step):
-    found = align(pieces, SOURCES, TARGETS, layer=layer, head=head, shift=shift)
+    alignment = align(pieces, SOURCES, TARGETS, layer=layer, head=head, shift=shift)
     expected = [
         links_by_loops(pieces, source, target, layer=layer, head=head, step=step)
         for source, target in zip(SOURCES, TARGETS, strict=True)
     ]
-    assert list(found.links) == expected
+    assert list(alignment.links) == expected
 
 
 def test_a_tokenizer_that_does_not_say_where_pieces_are_gives_the_same_links(pieces, monkeypatch):
@@ -113,20 +113,22 @@ def test_a_tokenizer_that_does_not_say_where_pieces_are_gives_the_same_links(pie
 def test_pieces_that_marks_join_to_other_words_leave_their_pair_out(pieces, monkeypatch):
     """White space of a kind that the tokenizer takes for a letter."""
     monkeypatch.setattr(CheckpointPasses, "_spans", lambda *_: None)
-    found = align(pieces, ["a\u2003b", "the dog"], ["un", "le chien"], layer=0, head=0)
-    assert (found.links[0], found.left_out) == ((), {0})
-    assert "other words" in " ".join(found.notes)
+    alignment = align(pieces, ["a\u2003b", "the dog"], ["un", "le chien"], layer=0, head=0)
+    assert (alignment.links[0], alignment.left_out) == ((), {0})
+    assert "other words" in " ".join(alignment.notes)
 
 
 def test_an_empty_line_keeps_its_place(words):
-    found = align(words, ["", *SOURCES], ["le", *TARGETS], layer=0, head=0)
-    assert found.to_pharaoh() == "\n" + align(words, SOURCES, TARGETS, layer=0, head=0).to_pharaoh()
-    assert "1 of 4 lines have an empty side" in " ".join(found.notes)
+    alignment = align(words, ["", *SOURCES], ["le", *TARGETS], layer=0, head=0)
+    assert alignment.to_pharaoh() == "\n" + align(words, SOURCES, TARGETS, layer=0, head=0).to_pharaoh()
+    assert "1 of 4 lines have an empty side" in " ".join(alignment.notes)
 
 
 def test_batches_make_no_difference(words):
-    one, all_at_once = (align(words, SOURCE, TARGET, layer=1, head=1, batch_size=size) for size in (1, 24))
-    assert one.to_pharaoh() == all_at_once.to_pharaoh()
+    in_batches, all_at_once = (
+        align(words, SOURCE, TARGET, layer=1, head=1, batch_size=size) for size in (1, 24)
+    )
+    assert in_batches.to_pharaoh() == all_at_once.to_pharaoh()
 
 
 @pytest.mark.parametrize("prefix", ["translate : ", "translate :"])
@@ -141,9 +143,9 @@ def test_what_is_put_before_a_line_is_no_word_of_it(pieces, prefix, monkeypatch)
 
 
 def test_a_line_that_is_cut_off_has_no_links_for_its_last_words(words):
-    found = align(words, SOURCES[:1], TARGETS[:1], layer=0, head=0, longest=3)
-    assert {target for _, target in found.links[0]} == {0, 1}
-    assert "cut off" in " ".join(found.notes)
+    alignment = align(words, SOURCES[:1], TARGETS[:1], layer=0, head=0, longest=3)
+    assert {target for _, target in alignment.links[0]} == {0, 1}
+    assert "cut off" in " ".join(alignment.notes)
 
 
 def test_what_a_model_writes_is_aligned_as_if_it_were_given(words):
@@ -165,7 +167,9 @@ def test_both_directions_are_those_of_two_calls(words):
 def test_a_link_of_both_directions_has_the_larger_weight(words):
     forward = align(words, SOURCE, TARGET, layer=0, head=0)
     backward = align(words, TARGET, SOURCE, layer=0, head=0)
-    weights = [dict(zip(one.links[0], one.weights[0], strict=True)) for one in (forward, backward)]
+    weights = [
+        dict(zip(alignment.links[0], alignment.weights[0], strict=True)) for alignment in (forward, backward)
+    ]
     for row in forward.symmetrised(backward, "union").to_frame().query("pair == 0").to_dict("records"):
         known = [weights[0].get((row["source"], row["target"]))]
         known.append(weights[1].get((row["target"], row["source"])))
@@ -177,59 +181,59 @@ def test_a_link_of_both_directions_has_the_larger_weight(words):
 
 def test_gold_links_choose_the_head_that_made_them(words):
     links = align(words, SOURCE, TARGET, layer=1, head=0).links
-    found = align(words, SOURCE, TARGET, gold=[Gold(frozenset(line)) for line in links])
-    assert found.method == "layer 1, head 0"
-    (row,) = (row for row in found.scores if row["chosen"])
+    alignment = align(words, SOURCE, TARGET, gold=[Gold(frozenset(line)) for line in links])
+    assert alignment.method == "layer 1, head 0"
+    (row,) = (row for row in alignment.scores if row["chosen"])
     assert (row["layer"], row["head"], row["error_rate"], row["recall"]) == (1, 0, 0, 1)
 
 
 def test_every_head_is_scored(words):
-    found = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
-    methods = [row["method"] for row in found.scores]
+    alignment = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
+    methods = [row["method"] for row in alignment.scores]
     assert methods.count("head") == 4
 
 
 def test_the_mean_over_heads_of_every_layer_is_scored(words):
-    found = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
-    methods = [row["method"] for row in found.scores]
+    alignment = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
+    methods = [row["method"] for row in alignment.scores]
     assert methods.count("mean over heads") == 3
 
 
 def test_what_sees_no_network_is_scored(words):
-    found = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
-    methods = [row["method"] for row in found.scores]
+    alignment = align(words, SOURCE, TARGET, gold=["0-0"] * len(SOURCE))
+    methods = [row["method"] for row in alignment.scores]
     assert methods[-3:] == ["best head of the other half", "IBM Model 1", "diagonal"]
 
 
 def test_scores_of_both_directions_are_those_of_symmetrised_links(words):
     gold = ["0-0 1-2 2-1 3p3"] * len(SOURCE)
-    found = align(words, SOURCE, TARGET, layer=0, head=0, gold=gold, reverse=words, method="union")
-    (row,) = (row for row in found.scores if row["chosen"])
+    alignment = align(words, SOURCE, TARGET, layer=0, head=0, gold=gold, reverse=words, method="union")
+    (row,) = (row for row in alignment.scores if row["chosen"])
     assert (row["direction"], row["method"]) == ("both", "union")
-    assert row["error_rate"] == found.score(gold).error_rate
+    assert row["error_rate"] == alignment.score(gold).error_rate
 
 
 def test_without_gold_links_the_head_agrees_with_ibm_model_1(words):
-    found = align(words, SOURCE, TARGET)
-    assert found.scores == ()
-    assert "IBM Model 1" in found.notes[0]
-    assert found.notes[0].startswith(found.method)
+    alignment = align(words, SOURCE, TARGET)
+    assert alignment.scores == ()
+    assert "IBM Model 1" in alignment.notes[0]
+    assert alignment.notes[0].startswith(alignment.method)
 
 
 def test_a_head_is_chosen_on_the_first_pairs_of_a_long_text(words, monkeypatch):
     monkeypatch.setattr("attnlib.report.linked_text.CHOSEN_ON", 5)
-    found = align(words, SOURCE, TARGET, batch_size=3)
-    layer, head = map(int, re.findall(r"\d+", found.method))
-    assert "compared on 5" in found.notes[0]
-    assert found.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
+    alignment = align(words, SOURCE, TARGET, batch_size=3)
+    layer, head = map(int, re.findall(r"\d+", alignment.method))
+    assert "compared on 5" in alignment.notes[0]
+    assert alignment.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
 
 
 def test_a_text_that_is_read_whole_is_read_once(words):
     stages = []
-    found = align(words, SOURCE, TARGET, progress=lambda stage, _: stages.append(stage))
-    layer, head = map(int, re.findall(r"\d+", found.method))
+    alignment = align(words, SOURCE, TARGET, progress=lambda stage, _: stages.append(stage))
+    layer, head = map(int, re.findall(r"\d+", alignment.method))
     assert stages == ["choose"]
-    assert found.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
+    assert alignment.links == align(words, SOURCE, TARGET, layer=layer, head=head).links
 
 
 def test_gold_links_are_looked_at_before_the_model_reads(words, monkeypatch):
@@ -247,16 +251,16 @@ def test_a_network_that_copies_word_for_word_aligns_them_in_order():
     lengths = (batch.target_mask.sum(1) - 1).tolist()  # without end marks
     stream = Stream(trained.stream().trace, [batch])
     gold = [Gold(frozenset((place, place) for place in range(length))) for length in lengths]
-    found = align(stream, name=trained.word, special=[2], gold=gold)
-    assert found.scores[0]["error_rate"] < 0.02
-    assert found.target[0][0] == trained.word("target", int(batch.target_output[0, 0]))
+    alignment = align(stream, name=trained.word, special=[2], gold=gold)
+    assert alignment.scores[0]["error_rate"] < 0.02
+    assert alignment.target[0][0] == trained.word("target", int(batch.target_output[0, 0]))
 
 
 def test_special_ids_may_differ_by_side():
     trained = zoo.load("one_to_one_AO")
-    found = align(trained.stream(), special={"source": [2]})
-    assert {line[-1] for line in found.target} == {"2"}
-    assert "2" not in {word for line in found.source for word in line}
+    alignment = align(trained.stream(), special={"source": [2]})
+    assert {line[-1] for line in alignment.target} == {"2"}
+    assert "2" not in {word for line in alignment.source for word in line}
 
 
 # What is refused.
@@ -323,8 +327,8 @@ def test_the_command_writes_what_the_function_returns(folder):
     done = command(folder, "--target", folder / "b.txt", "--layer", "1", "--head", "mean")
     assert done.exit_code == 0, done.output
     text = ParallelText(folder / "a.txt", folder / "b.txt")
-    found = align(folder / "tiny", text.source, text.target, layer=1, head="mean")
-    assert (folder / "pairs.talp").read_text("utf-8") == found.to_pharaoh()
+    alignment = align(folder / "tiny", text.source, text.target, layer=1, head="mean")
+    assert (folder / "pairs.talp").read_text("utf-8") == alignment.to_pharaoh()
 
 
 def test_the_command_writes_the_scores_of_all_heads(folder):

@@ -25,7 +25,7 @@ def checkpoint(request):
 def agrees(known, words):
     """Whether these are the words of a line, but for those that are not known."""
     return len(known) == len(words) and all(
-        one in (None, word) for one, word in zip(known, words, strict=True)
+        entry in (None, word) for entry, word in zip(known, words, strict=True)
     )
 
 

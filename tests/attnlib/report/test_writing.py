@@ -83,22 +83,22 @@ def test_what_may_not_be_written_is_no_prediction(checkpoint):
 
 def test_the_likeliest_word_that_may_be_written_is_judged(checkpoint):
     targets = TokenBatch.of_rows([[4, 5, END]], [[WORD, WORD]])
-    one = checkpoint.adapter().trace(targets)
+    trace = checkpoint.adapter().trace(targets)
     logits = torch.zeros(1, 2, 20)
     logits[..., PAD] = 2.0
     logits[..., WORD] = 1.0
     learned = Learned()
-    learned.add(one, logits, never_written=[PAD])
+    learned.add(trace, logits, never_written=[PAD])
     assert learned.right == 2
 
 
 def test_the_loss_does_not_depend_on_what_may_be_written(checkpoint):
     targets = TokenBatch.of_rows([[4, 5, END]], [[WORD, WORD]])
-    one = checkpoint.adapter().trace(targets)
+    trace = checkpoint.adapter().trace(targets)
     logits = torch.zeros(1, 2, 20)
     plain, masked = Learned(), Learned()
-    plain.add(one, logits)
-    masked.add(one, logits, never_written=[PAD])
+    plain.add(trace, logits)
+    masked.add(trace, logits, never_written=[PAD])
     assert masked.loss == plain.loss
 
 

@@ -68,8 +68,8 @@ def checkout_of_two(folder: Path, steps: int = 500) -> Path:
 
 def output_of(command: list, folder: Path, *, code: int = 0, **environment: str) -> str:
     """All that a command says, which works in a folder and has to end with this code."""
-    own = os.environ | environment
-    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
+    variables = os.environ | environment
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr + done.stdout
 
@@ -90,23 +90,23 @@ def built(folder: Path, *options: str) -> Path:
 
 def until(true: Callable[[], Found], seconds: float = 120) -> Found:
     end = time.monotonic() + seconds
-    while not (found := true()):
+    while not (value := true()):
         assert time.monotonic() < end
         time.sleep(0.05)
-    return found
+    return value
 
 
 def at_work(folder: Path, *words: str) -> list[int]:
     """Numbers of the processes that work below a folder and whose command has these words after its first."""
-    found = [own.info for own in psutil.process_iter(["pid", "cwd", "cmdline"])]
-    below = [own for own in found if (own["cwd"] or "").startswith(str(folder))]
-    return [own["pid"] for own in below if (*own["cmdline"][1 : 1 + len(words)],) == words]
+    processes = [process.info for process in psutil.process_iter(["pid", "cwd", "cmdline"])]
+    below = [process for process in processes if (process["cwd"] or "").startswith(str(folder))]
+    return [process["pid"] for process in below if (*process["cmdline"][1 : 1 + len(words)],) == words]
 
 
 def killed(command: list, folder: Path, begun: Callable[[], object], **environment: str) -> None:
     """What a command is left as, with all that it started, which is killed once it has begun."""
-    own = {"env": os.environ | environment, "process_group": 0, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, cwd=folder, **own)
+    options = {"env": os.environ | environment, "process_group": 0, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=folder, **options)
     until(begun, 300)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -126,15 +126,15 @@ def badges_in_running_text(path: Path) -> list[tuple[str, str, str]]:
     text = re.sub(
         r"(?ms)^```.*?^```$|^(:{3,})\{dropdown\}.*?^\1$|^\|.*?$", "", path.read_text(encoding="utf-8")
     )
-    found, last = [], 0
+    badges, last = [], 0
     for mark in re.finditer(
         r"\{(verdict|evidence|checked)\}`\s*([a-z0-9-]+)(?:@\w+)?\s*=\s*([a-z ]+?)\s*`", text
     ):
         before = text[last : mark.start()]
         last = mark.end()
         if mark[1] == "verdict" and source_of(BOOK.claim(mark[2])):
-            found.append((mark[2], mark[3], re.split(r"[.?!;]\*{0,2}\s|\n\n", before)[-1]))
-    return found
+            badges.append((mark[2], mark[3], re.split(r"[.?!;]\*{0,2}\s|\n\n", before)[-1]))
+    return badges
 
 
 BOOK = Book(ROOT)

@@ -30,8 +30,15 @@ def test_the_lock_has_one_version_of_everything_for_every_python(python):
     assert len(set(map(str, REQUIREMENTS))) == len(DECLARED)
     linux = {"sys_platform": "linux", "platform_machine": "x86_64"}
     here = linux | {"python_version": python.rpartition(".")[0], "python_full_version": python}
-    locked = [own for own in LOCKED if own.marker is None or own.marker.evaluate(here)]
-    pinned = {canonicalize_name(own.name): str(own.specifier).removeprefix("==") for own in locked}
+    locked = [
+        requirement
+        for requirement in LOCKED
+        if requirement.marker is None or requirement.marker.evaluate(here)
+    ]
+    pinned = {
+        canonicalize_name(requirement.name): str(requirement.specifier).removeprefix("==")
+        for requirement in locked
+    }
     assert len(pinned) == len(locked)
     for name in DECLARED.keys() - {"torch"}:
         assert DECLARED[name].specifier.contains(pinned[name]), (name, pinned[name])
@@ -61,14 +68,17 @@ def test_versions_elsewhere_are_those_of_pyproject():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     (pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
     lines = [line for line in listed if isinstance(line, str)] + [line for line in pip if line[0] != "-"]
-    named = {canonicalize_name(CONDA_NAMES.get(own.name, own.name)): own for own in map(Requirement, lines)}
+    named = {
+        canonicalize_name(CONDA_NAMES.get(package.name, package.name)): package
+        for package in map(Requirement, lines)
+    }
     assert len(named) == len(lines)
-    found = {name: requirement.specifier for name, requirement in named.items()}
-    assert found.pop("python") == SpecifierSet(PROJECT["requires-python"])
-    assert str(found.pop("setuptools")) == ">=77"
-    del found["pip"]
+    specifiers = {name: requirement.specifier for name, requirement in named.items()}
+    assert specifiers.pop("python") == SpecifierSet(PROJECT["requires-python"])
+    assert str(specifiers.pop("setuptools")) == ">=77"
+    del specifiers["pip"]
     pinned = {"torch": SpecifierSet(f"=={METADATA['version']}")}
-    assert found == {name: requirement.specifier for name, requirement in DECLARED.items()} | pinned
+    assert specifiers == {name: requirement.specifier for name, requirement in DECLARED.items()} | pinned
     assert "--editable ." in pip
 
 

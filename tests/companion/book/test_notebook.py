@@ -102,15 +102,15 @@ def test_without_data_the_committed_result_stands_in(made, project, monkeypatch)
 
 def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):
     """The same file names in another folder, or the same file with another content, are another corpus."""
-    own = NAMES | {"source": "my.en", "target": "my.fr"}
+    names = NAMES | {"source": "my.en", "target": "my.fr"}
     for place in ("a", "b", "b"):
         put(tmp_path / place, {"my.en": place, "my.fr": place})
         monkeypatch.chdir(tmp_path / place)
-        open_page(FIGURE, own)
+        open_page(FIGURE, names)
     (_, first, _), (_, second, _) = made
     assert first != second, "each folder's files are a run of their own"
     (tmp_path / "b" / "my.fr").write_text("changed")
-    open_page(FIGURE, own)
+    open_page(FIGURE, names)
     assert len(made) == 3
 
 
@@ -174,8 +174,8 @@ def test_what_follows_is_not_said_of_a_run_of_its_own(tmp_path, monkeypatch, tex
     axes.annotate("chance", (0, 0))
     axes.annotate("it rises", (0, 0), (0.5, 0.5), arrowprops={"arrowstyle": "->"})
     page.show(figure, "a_name", **GIVEN["texts"])
-    told = display.call_args.kwargs["metadata"]
-    assert told == {"alt": alt, "caption": caption, "name": "a_name"}
+    metadata = display.call_args.kwargs["metadata"]
+    assert metadata == {"alt": alt, "caption": caption, "name": "a_name"}
     assert [note.get_text() for note in axes.texts] == notes
 
 
@@ -191,18 +191,20 @@ def test_a_note_says_what_was_made_of_the_readers_text(made, tmp_path):
 def test_a_note_says_how_well_networks_have_learned_the_readers_text(made, tmp_path, project):
     """Means over the networks of a kind, of what their trainings recorded."""
     put(tmp_path, {"my.en": "a\n" * 10, "my.fr": "b\n" * 10})
-    own = NAMES | {name: str(tmp_path / f"my.{end}") for name, end in (("source", "en"), ("target", "fr"))}
-    names = own | {"seeds": 2, "task": None}
+    files = NAMES | {name: str(tmp_path / f"my.{end}") for name, end in (("source", "en"), ("target", "fr"))}
+    names = files | {"seeds": 2, "task": None}
     assert "held-out" not in open_page(FIGURE, names).note(), "their records are gone"
-    request = request_of(FIGURE, "quick", [f"{n}={own[n]}" for n in ("source", "target")] + ["seeds=2"])
+    request = request_of(FIGURE, "quick", [f"{n}={files[n]}" for n in ("source", "target")] + ["seeds=2"])
     for spec in registry.load("temporal_share").models(request.config):
         right = {"AED": 0.6, "AO": 0.3}[spec.architecture] + 0.1 * spec.seed
         record = {"held_out": {"token_accuracy": right, "loss": 3.0 + spec.seed, "exact_match": 0.0}}
         record |= {"seconds": 1.0, "threads": 1, "device": "cpu"}
         path = project.models / run_id(spec) / "history.json"
         sealed.write_json_atomic(path, record)
-    said = "AED-gru predicts 65% of the words, with a loss of 3.50 nats; AO predicts 35% of the words, with a"
-    assert said in open_page(FIGURE, names).note()
+    sentence = (
+        "AED-gru predicts 65% of the words, with a loss of 3.50 nats; AO predicts 35% of the words, with a"
+    )
+    assert sentence in open_page(FIGURE, names).note()
     result = replace(QUICK, values={"parallel": {"AO": {"bleu": {"value": 12.34}}}})
     specs = registry.load("temporal_share").models(request.config)
     assert "nats and a BLEU of 12.3." in notebook.quality(result, specs, Store(project.models))
@@ -224,9 +226,9 @@ def test_a_note_counts_what_has_not_run_where_it_is_much():
 
 
 def test_a_note_tells_the_parameters_of_a_run_of_its_own():
-    own = {"seeds": 1, "source": "/some/where/my.en", "steps": 5}
+    parameters = {"seeds": 1, "source": "/some/where/my.en", "steps": 5}
     assert "(1 seed, width 64; seeds = 1; source = my.en; steps = 5)" in described(
-        replace(QUICK, config=QUICK.config | own), own
+        replace(QUICK, config=QUICK.config | parameters), parameters
     )
 
 

@@ -119,8 +119,8 @@ def test_a_key_without_a_number_or_an_unknown_way_to_write_it_is_refused(text, e
 
 def test_a_table_leaves_out_rows_of_which_nothing_was_measured():
     rows = {"GRU": "gru", "LSTM": "lstm", "Europarl": "europarl", "vanilla": "vanilla"}
-    found = table(RESULT, rows, {("in the end", "share"): "share", ("in the end", "sentences"): "count"})
-    assert found.to_dict("index") == {
+    shown = table(RESULT, rows, {("in the end", "share"): "share", ("in the end", "sentences"): "count"})
+    assert shown.to_dict("index") == {
         "GRU": {("in the end", "share"): "−0.81 ± 0.10", ("in the end", "sentences"): "2,000"},
         "LSTM": {("in the end", "share"): "−0.81", ("in the end", "sentences"): "–"},
     }
@@ -208,10 +208,10 @@ def test_targets_of_the_readme_exist():
 
 
 def test_commands_in_the_prose_name_what_exists():
-    told = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
-    commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", told)
+    prose = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
+    commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", prose)
     assert len(commands) > 5
-    for figure, given in [*commands, *((name, "") for name in re.findall(r"notebooks/(\w+/\w+)\.md", told))]:
+    for figure, given in [*commands, *((name, "") for name in re.findall(r"notebooks/(\w+/\w+)\.md", prose))]:
         source = CHAPTERS[ROOT / f"notebooks/{figure}.md"]
         for name in re.findall(r"-p (\w+)=", given):
             assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)

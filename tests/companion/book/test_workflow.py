@@ -36,19 +36,19 @@ def project(project) -> Project:
     return project
 
 
-def told(capfd, code: int) -> str:
-    found = capfd.readouterr()
-    assert code in (0, 1), found
-    return found.out + found.err
+def printed(capfd, code: int) -> str:
+    output = capfd.readouterr()
+    assert code in (0, 1), output
+    return output.out + output.err
 
 
 def test_after_a_failure_only_what_changed_is_redone(project, capfd):
     write(project, "two", "1 / 0")
     assert workflow.run(project, ["figures"], 2) == 1
-    said = told(capfd, 1)
+    output = printed(capfd, 1)
     assert "Error in rule figure:" in (project.build / workflow.LOG).read_text(encoding="utf-8")
-    assert "error: attend/two: cell 3, line 13" in said
-    assert "ZeroDivisionError: division by zero" in said
+    assert "error: attend/two: cell 3, line 13" in output
+    assert "ZeroDivisionError: division by zero" in output
     made = project.executed("quick") / "attend" / "one.ipynb"
     before = made.stat().st_mtime_ns
     assert not made.with_name("two.ipynb").exists()
@@ -61,15 +61,15 @@ def test_after_a_failure_only_what_changed_is_redone(project, capfd):
     assert made.with_name("two.ipynb").is_file()
 
     write(project, "one", "print(3)")
-    told(capfd, 0)
-    said = told(capfd, workflow.run(project, ["figures"], 1, explain=True))
-    assert "make attend/one: changed: notebooks/attend/one.md" in said
-    assert "make attend/two" not in said
+    printed(capfd, 0)
+    output = printed(capfd, workflow.run(project, ["figures"], 1, explain=True))
+    assert "make attend/one: changed: notebooks/attend/one.md" in output
+    assert "make attend/two" not in output
 
     # A figure that failed is tried again, though the site was built without it.
     made.with_name("two.ipynb").unlink()
     put(project.root, {"_config.yml": "", "build/_build/html/index.html": ""})
-    assert "make attend/two: it was never made" in told(
+    assert "make attend/two: it was never made" in printed(
         capfd, workflow.run(project, ["book"], 1, explain=True)
     )
 
@@ -166,10 +166,10 @@ def test_a_new_figure_is_in_the_book_with_its_verdict(tmp_path):
     copied(tmp_path, "attnlib", "companion", "claims", "book", "notebooks")
     copied(tmp_path, "Snakefile", "_config.yml", "pyproject.toml")
     shutil.copytree(Path(__file__).with_name("coin"), tmp_path, dirs_exist_ok=True)
-    own = {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    variables = {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
 
     def python(*arguments, code=0):
-        return output_of([sys.executable, *arguments], tmp_path, code=code, **own)
+        return output_of([sys.executable, *arguments], tmp_path, code=code, **variables)
 
     assert not python("-m", "companion.book.parameters", "beyond/coin")  # its cell is as the settings say
     python("-m", "companion.book.execute", "beyond/coin")
@@ -272,10 +272,10 @@ def test_what_came_before_a_failing_cell_is_kept_until_it_is_mended(project, cap
     assert earlier.exists()
     assert texts(partial) == "42\n"
     assert len(nbformat.read(partial, as_version=4).cells) == 5
-    said = output.with_suffix(".error.txt").read_text(encoding="utf-8")
-    assert "ValueError: no such thing" in said
-    assert "\x1b" not in said
-    assert str(project.root) not in said
+    message = output.with_suffix(".error.txt").read_text(encoding="utf-8")
+    assert "ValueError: no such thing" in message
+    assert "\x1b" not in message
+    assert str(project.root) not in message
     write(project, "broken", "print(1)")
     assert main(["attend/broken"]) == 0
     assert sorted(path.name for path in output.parent.iterdir()) == ["broken.files", "broken.ipynb"]

@@ -26,8 +26,8 @@ def ruled(folder, numbers):
 
 
 def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
-    told = {"id": "b", "place": "x", "says": "y", "kind": "falsifier"}
-    others = told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."}
+    fields = {"id": "b", "place": "x", "says": "y", "kind": "falsifier"}
+    others = fields | {"not_run": "Not\nyet."}, fields | {"id": "c", "cannot_be_run": "No data."}
     claim, *unjudged = load_claims(write(tmp_path, CLAIM | {"says": "Some\n  thing. "}, *others))
     assert (claim.id, claim.paper, claim.says, claim.kind) == ("a-claim", "p", "Some thing.", "statement")
     assert (claim.keys, claim.profiles) == (("spearman",), ("quick", "paper"))
@@ -36,19 +36,23 @@ def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
     assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 
-def changed(own):
+def changed(fields):
     """The sound claim with other fields, and without those that are None; or something else."""
-    return {n: v for n, v in (CLAIM | own).items() if v is not None} if isinstance(own, dict) else own
+    return (
+        {n: v for n, v in (CLAIM | fields).items() if v is not None} if isinstance(fields, dict) else fields
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        *((TABLES | {"claims": [changed(own)]}, message) for own, message in REFUSED["claims_about_tables"]),
-        *((NAMED | {"claims": [changed(own)]}, f"p.yaml: .*{message}") for own, message in REFUSED["claims"]),
+        *((TABLES | {"claims": [changed(entry)]}, message)
+          for entry, message in REFUSED["claims_about_tables"]),
+        *((NAMED | {"claims": [changed(entry)]}, f"p.yaml: .*{message}")
+          for entry, message in REFUSED["claims"]),
         *(({"table": TABLE + more, "csv": "t.csv"} | fields, message)
           for more, fields, message in REFUSED["tables"]),
-        *((TABLES | {"numbers": [RULE | own]}, re.escape(message)) for own, message in REFUSED["rules"]),
+        *((TABLES | {"numbers": [RULE | entry]}, re.escape(message)) for entry, message in REFUSED["rules"]),
         *((text, message) for text, message in REFUSED["files"]),
         ("[" * 3000, "p.yaml cannot be read"),
     ],
@@ -66,7 +70,7 @@ def test_an_entry_that_cannot_be_used_says_what_is_wrong(tmp_path, given, messag
 def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
     effects = {"keys": ["a", "b"], "smallest_effect": ["share", CLAIM["smallest_effect"]]}
     (read,) = load_claims(write(tmp_path, CLAIM | effects | {"presupposes": "learned"}, **NAMED))
-    assert [each.value for each in read.smallest_effect] == [0.05, 0.3]
+    assert [effect.value for effect in read.smallest_effect] == [0.05, 0.3]
     assert read.judged_as == "above 0.05, above 0.3"
     assert read.presupposes[0].at_least == 0.95
     for learned, verdict in ((0.96, "reproduced"), (0.94, "cannot be judged")):
@@ -76,8 +80,8 @@ def test_what_a_file_has_by_name_stands_in_its_claims(tmp_path):
 
 @pytest.mark.parametrize(("x", "verdict", "reason"), GIVEN["by_construction"])
 def test_what_could_not_come_out_otherwise_says_so_once_it_has(tmp_path, x, verdict, reason):
-    own = claim("c", experiment="readout", by_construction="it is written so")
-    (read,) = load_claims(write(tmp_path, own))
+    entry = claim("c", experiment="readout", by_construction="it is written so")
+    (read,) = load_claims(write(tmp_path, entry))
     judgement = read.judged_by({"x": x})
     assert (judgement.verdict, judgement.reason) == (verdict, reason)
 
@@ -86,8 +90,8 @@ def test_every_mistake_is_told_at_once(tmp_path):
     write(tmp_path, CLAIM | {"keys": ["a b"], "id": "A"}, CLAIM | {"experiment": "temporal"})
     with pytest.raises(BadInput) as caught:
         load_claims(tmp_path)
-    told = [line.split(": ")[1] for line in str(caught.value).splitlines()]
-    assert told == ["claims.A.id", "claims.A.keys.0", "claims.a-claim.experiment"]
+    places = [line.split(": ")[1] for line in str(caught.value).splitlines()]
+    assert places == ["claims.A.id", "claims.A.keys.0", "claims.a-claim.experiment"]
 
 
 def test_a_folder_without_claims_is_refused(tmp_path):
@@ -106,12 +110,12 @@ def test_a_flipped_bit_of_the_published_tables_is_noticed(tmp_path, pytestconfig
     path, draw = tmp_path / "published" / "snell2021_tables.csv", random.Random(0)
     whole = path.read_bytes()
     assert read_tables(path).entries
-    said = "snell2021_tables.csv are not those that … SHA256SUMS was written"
+    message = "snell2021_tables.csv are not those that … SHA256SUMS was written"
     for place in (0, len(whole) - 1, *(draw.randrange(len(whole)) for _ in range(30))):
         path.write_bytes(whole)
         flip(path, place, draw.randrange(8))
-        assert_refused(partial(read_tables, path), said)
-    assert_refused(partial(load_claims, tmp_path), said)
+        assert_refused(partial(read_tables, path), message)
+    assert_refused(partial(load_claims, tmp_path), message)
 
 
 def test_references_into_the_tables(tmp_path):
@@ -174,49 +178,51 @@ def second(pytestconfig):
 
 
 def numbers(paper):
-    return [one for one in paper.claims if one.number]
+    return [judged for judged in paper.claims if judged.number]
 
 
 # What stands in a table where nothing is related, other than the baselines themselves: chance for agreement,
 # no order, no sentence of the translation. Of accuracies our own samples say it.
-def nothing(one, entries):
-    reference = one.published.reference
+def nothing(judged, entries):
+    reference = judged.published.reference
     if reference.table in "34" or not reference.quantity.startswith("A("):
         return 0
     table = {"2": "5", "10": "5"}.get(reference.table, reference.table)
     place = (table, reference.dataset, "A_baseline")
-    return next(float(each.value) for each in entries if (each.table, each.dataset, each.quantity) == place)
+    return next(
+        float(entry.value) for entry in entries if (entry.table, entry.dataset, entry.quantity) == place
+    )
 
 
 def test_no_number_of_the_second_paper_is_met_by_networks_that_know_nothing(second):
-    for one in numbers(second):
-        reference = one.published.reference
+    for judged in numbers(second):
+        reference = judged.published.reference
         if reference.quantity == "A_baseline":
-            assert one.judge.allowed <= (0.8 if reference.table == "2" else 0.3)
-        elif reference.quantity.startswith("xi") and ".accuracy." in one.keys[0]:
-            assert one.judge.unrelated == one.keys[0].partition(".accuracy.")[0] + ".accuracy.majority"
+            assert judged.judge.allowed <= (0.8 if reference.table == "2" else 0.3)
+        elif reference.quantity.startswith("xi") and ".accuracy." in judged.keys[0]:
+            assert judged.judge.unrelated == judged.keys[0].partition(".accuracy.")[0] + ".accuracy.majority"
         else:
-            assert not one.judge.holds(nothing(one, second.tables.entries)), one.id
+            assert not judged.judge.holds(nothing(judged, second.tables.entries)), judged.id
 
 
 def test_giving_the_commoner_label_always_meets_no_accuracy(second):
     """Printed is 76.69; 5 more or less would let 71.9 pass, the share of the commoner label."""
-    (found,) = (one for one in second.claims if one.id == "number-3-sst-xi-alpha-beta-uf")
+    (judged_claim,) = (judged for judged in second.claims if judged.id == "number-3-sst-xi-alpha-beta-uf")
     for ours, verdict in ((71.9, "not reproduced"), (75, "reproduced")):
         accuracy = {"majority": 71.9, "alpha_beta_uf": {"kendall_xi_optimistic": ours}}
         values = {"sst": {"validation": {"accuracy": accuracy}}}
-        assert judge_values(found.judge, values, found.keys).verdict == verdict
+        assert judge_values(judged_claim.judge, values, judged_claim.keys).verdict == verdict
 
 
 def test_every_number_of_the_second_paper_that_is_ours_has_a_rule_in_every_reading(second):
-    found = {(str(one.published.reference), one.reading) for one in numbers(second)}
+    with_rule = {(str(judged.published.reference), judged.reading) for judged in numbers(second)}
     for entry in second.tables.entries:
         if entry.table == "9" or not entry.judged_by_runs:
             continue
         name = f"Table {entry.table}, {entry.dataset}, {entry.quantity}"
         readings = {"Multi30k": "German to English", "SST": "labels as the text says"}
-        assert (name, "") in found
-        assert entry.dataset not in readings or (name, readings[entry.dataset]) in found
+        assert (name, "") in with_rule
+        assert entry.dataset not in readings or (name, readings[entry.dataset]) in with_rule
 
 
 def test_numbers_are_not_judged_where_less_than_half_of_the_training_texts_are_here(second, pytestconfig):
@@ -224,11 +230,14 @@ def test_numbers_are_not_judged_where_less_than_half_of_the_training_texts_are_h
     sizes = Result.load(pytestconfig.rootpath / "results" / "paper" / "dataset_sizes.json").values
     published = {entry.dataset: entry for entry in second.tables.table("9") if entry.quantity == "train #"}
     failing = set()
-    for one in numbers(second):
-        (entry,), key = one.published.entries, one.keys[0]
+    for judged in numbers(second):
+        (entry,), key = judged.published.entries, judged.keys[0]
         ours = sizes[key.partition(".")[0]]["published"]["train"]["texts"]
         short = ours < float(published[entry.dataset].value) / 2 and entry.quantity != "A_baseline"
-        held = [each.failing(each.look_up({}, key, lambda name: sizes)) for each in one.presupposes]
-        assert any(held) == short, one.id
+        held = [
+            presupposition.failing(presupposition.look_up({}, key, lambda name: sizes))
+            for presupposition in judged.presupposes
+        ]
+        assert any(held) == short, judged.id
         failing |= {entry.dataset} if short else set()
     assert failing == {"AG News", "Yelp", "IWSLT14"}

@@ -139,8 +139,8 @@ def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     (paper,) = load_papers(root / "claims")
     rows = answers(verify(root))
     # 9 is within 80 of 87, and the low end of its interval, 4, is not
-    found = [status(entry, rows) for entry in paper.tables.entries]
-    assert found == [Verdict.UNDECIDED, Verdict.CANNOT_BE_RUN]
+    statuses = [status(entry, rows) for entry in paper.tables.entries]
+    assert statuses == [Verdict.UNDECIDED, Verdict.CANNOT_BE_RUN]
     assert status(Entry("9", "IMDB", "size", "1", ""), rows) is Verdict.NOT_RUN
 
 
@@ -184,8 +184,8 @@ def test_a_result_must_say_whether_it_is_starred(tmp_path, share, starred):
 
 def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):
     paper = written(tmp_path)
-    told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.UNDECIDED), ("paper", Verdict.NOT_REPRODUCED))
-    rows = [ClaimVerdict(paper.claims[0], profile, Judgement(verdict, {})) for profile, verdict in told]
+    judged = (("quick", Verdict.REPRODUCED), ("paper", Verdict.UNDECIDED), ("paper", Verdict.NOT_REPRODUCED))
+    rows = [ClaimVerdict(paper.claims[0], profile, Judgement(verdict, {})) for profile, verdict in judged]
     number = paper.tables.table("2")[1]
     assert status(number, answers(rows)) is Verdict.UNDECIDED
     assert status(number, answers(rows[:1])) is Verdict.REPRODUCED

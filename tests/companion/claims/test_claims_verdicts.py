@@ -30,8 +30,8 @@ def contrast(how):
 def test_one_estimate_against_one_statement(row):
     judge = Region(**row["judge"])
     judge = judge.beyond(row["beyond"]) if "beyond" in row else judge
-    expected = {(*own,): verdict for verdict in (YES, OPEN, NO) for own in row.get(verdict, ())}
-    assert {own: verdicts.weigh(judge, Estimate(*own)) for own in expected} == expected != {}
+    expected = {(*estimate,): verdict for verdict in (YES, OPEN, NO) for estimate in row.get(verdict, ())}
+    assert {estimate: verdicts.weigh(judge, Estimate(*estimate)) for estimate in expected} == expected != {}
     for value in (math.nan, math.inf, -math.inf):
         assert verdicts.weigh(judge, Estimate(value)) is CANNOT
 
@@ -204,10 +204,10 @@ def test_a_relative_tolerance_is_a_share_of_what_is_published():
 RESULT = GIVEN["values"]
 
 
-@pytest.mark.parametrize(("key", "found", "told"), GIVEN["told"])
-def test_a_number_has_a_dotted_key(key, found, told):
-    assert str(look_up(RESULT, key)) == told
-    assert found is None or look_up(RESULT, key) == Estimate(*found)
+@pytest.mark.parametrize(("key", "numbers", "text"), GIVEN["told"])
+def test_a_number_has_a_dotted_key(key, numbers, text):
+    assert str(look_up(RESULT, key)) == text
+    assert numbers is None or look_up(RESULT, key) == Estimate(*numbers)
 
 
 @pytest.mark.parametrize(("key", "verdict", "reason", "miswired"), GIVEN["no_number"])

@@ -33,15 +33,15 @@ def test_held_out_samples_stay_whatever_is_trained_on(name):
 
 @pytest.mark.parametrize("name", FEW)
 def test_one_seed_draws_always_the_same(name):
-    one, again = (registry.load(name, **SMALL | {"n_train": 60, "seed": 1}) for _ in range(2))
-    assert pairs(one, "train") == pairs(again, "train")
+    first, again = (registry.load(name, **SMALL | {"n_train": 60, "seed": 1}) for _ in range(2))
+    assert pairs(first, "train") == pairs(again, "train")
 
 
 @pytest.mark.parametrize("part", ["train", "held_out"])
 @pytest.mark.parametrize("name", FEW)
 def test_another_seed_draws_others(name, part):
-    one, other = (registry.load(name, **SMALL | {"seed": seed}) for seed in (1, 2))
-    assert pairs(one, part) != pairs(other, part)
+    first, other = (registry.load(name, **SMALL | {"seed": seed}) for seed in (1, 2))
+    assert pairs(first, part) != pairs(other, part)
 
 
 @pytest.mark.parametrize(("option", "least"), [("n_train", 1), ("n_held_out", 1), ("seed", 0)])

@@ -36,7 +36,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "expected"), [(read, *row) for told, read in BY_HAND.items() for row in TOLD[told]]
+    ("read", "text", "expected"), [(read, *row) for kind, read in BY_HAND.items() for row in TOLD[kind]]
 )
 def test_a_text_is_read_by_hand(read, text, expected):
     assert list(read(text)) == expected
@@ -150,8 +150,10 @@ def test_a_seed_splits_always_alike():
 
 
 def test_another_seed_splits_otherwise():
-    one, other = (prepare(raw(POOL, POOL[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 1))
-    assert one.tolist() != other.tolist()
+    first, other = (
+        prepare(raw(POOL, POOL[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 1)
+    )
+    assert first.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize(
@@ -236,12 +238,12 @@ def read(monkeypatch, tmp_path):
     return read
 
 
-@pytest.mark.parametrize("told", TOLD["sets"], ids=lambda told: told["given"]["name"])
-def test_sets_are_read(read, told):
-    raw = read(**told["given"])
-    assert [*map(list, raw.train)] == told["train"]
-    assert (raw.test and [*map(list, raw.test)]) == told["test"]
-    assert [line.why for line in raw.dropped if line.part != "validation"] == told.get("dropped", [])
+@pytest.mark.parametrize("case", TOLD["sets"], ids=lambda case: case["given"]["name"])
+def test_sets_are_read(read, case):
+    raw = read(**case["given"])
+    assert [*map(list, raw.train)] == case["train"]
+    assert (raw.test and [*map(list, raw.test)]) == case["test"]
+    assert [line.why for line in raw.dropped if line.part != "validation"] == case.get("dropped", [])
 
 
 @pytest.mark.parametrize(("name", "files", "message"), TOLD["corrupt"])
@@ -278,9 +280,9 @@ def own_tsv(tmp_path):
 
 def test_tsv_is_unquoted_whatever_its_line_ends(own_tsv):
     rows, path = own_tsv
-    own = read_own(path, {})
-    assert own.classes == ("no", "yes")
-    assert own.train == [(text, int(label == "yes")) for text, label in rows]
+    table = read_own(path, {})
+    assert table.classes == ("no", "yes")
+    assert table.train == [(text, int(label == "yes")) for text, label in rows]
 
 
 def test_a_tenth_of_an_own_file_is_held_out(own_tsv):
@@ -338,9 +340,9 @@ def test_words_of_a_readers_table_keep_their_marks(tmp_path):
 def test_what_was_made_of_a_table_is_said(tmp_path):
     rows = [(f"good film {number}", ("no", "yes")[number % 2]) for number in range(40)]
     (tmp_path / "my.tsv").write_text(tsv(rows) + "\n", encoding="utf-8")
-    said = " ".join(own_sentences(tmp_path / "my.tsv"))
-    assert "36 texts to train on and 4 held out" in said
-    assert "33.3% of the words trained on" in said
+    text = " ".join(own_sentences(tmp_path / "my.tsv"))
+    assert "36 texts to train on and 4 held out" in text
+    assert "33.3% of the words trained on" in text
 
 
 def test_a_table_of_words_that_occur_once_is_refused(tmp_path):

@@ -43,7 +43,7 @@ def facts(files, **options):
     return parallel(**files, **options).text
 
 
-def said(files, **options):
+def described(files, **options):
     return " ".join(facts(files, **options).sentences)
 
 
@@ -106,7 +106,7 @@ def test_the_tokenizer_is_said(files, tokenizer):
     # Split at spaces, each target is a word of its own.
     if tokenizer == "spaces":
         files |= {"target": files["source"]}
-    assert f"by tokenizer={tokenizer}" in said(files, tokenizer=tokenizer)
+    assert f"by tokenizer={tokenizer}" in described(files, tokenizer=tokenizer)
 
 
 def test_pieces_are_learned_of_a_side(files):
@@ -145,23 +145,23 @@ SENTENCES = [
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_what_was_made_of_the_text_is_said(files, sentence):
-    assert sentence in said(files)
+    assert sentence in described(files)
 
 
 def test_lengths_left_out_are_said(files):
     add(files, "x " * 101, "老")
-    assert "Left out: 1 pairs (more than 100 words on a side)" in said(files)
+    assert "Left out: 1 pairs (more than 100 words on a side)" in described(files)
 
 
 def test_empty_sides_are_said(files):
     add(files, "", "老")
-    assert "Left out: 1 pairs (an empty side)" in said(files)
+    assert "Left out: 1 pairs (an empty side)" in described(files)
 
 
 def test_what_was_undone_is_said(files):
     text = files["source"].read_text().replace("house", "hou@@ se")
     put(files["source"].parent, {"a.en": text})
-    assert "Undone in 30 source lines: pieces of BPE (@@)." in said(files)
+    assert "Undone in 30 source lines: pieces of BPE (@@)." in described(files)
 
 
 def test_a_run_says_it_before_any_work(files):

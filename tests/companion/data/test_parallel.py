@@ -169,8 +169,8 @@ def test_all_translations_of_a_sentence_fall_into_one_part_which_the_seed_decide
 
 def test_what_the_archive_does_not_have_is_refused(tatoeba):
     for options in ({"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}):
-        said = "to hold out from 40, all translations of a sentence together"
-        assert_refused(partial(corpora.tatoeba_en_fr, **options), said)
+        message = "to hold out from 40, all translations of a sentence together"
+        assert_refused(partial(corpora.tatoeba_en_fr, **options), message)
     assert_refused(partial(text.unzipped, tatoeba, "deu.txt"), "no readable deu.txt", CorruptFile)
     tatoeba.write_bytes(b"PK")
     assert_refused(corpora.tatoeba_en_fr, "no readable fra.txt", CorruptFile)
@@ -217,7 +217,7 @@ def test_without_a_bound_on_length_all_is_trained_on():
 
 
 def counts(text):
-    return {(one.part, one.what, one.why): one.count for one in text.dropped}
+    return {(line.part, line.what, line.why): line.count for line in text.dropped}
 
 
 @pytest.mark.parametrize(("name", "train", "validation", "first"), TOLD["table_9"])
@@ -345,10 +345,12 @@ def test_a_readers_files_as_text(tmp_path):
     assert all(source.replace("word", "wort") == target for source, target in text.train)
     assert counts(text) == {("pool", "pairs", "an empty side"): 1}
     assert list(translation_checksums("parallel_files", **paths)) == ["source/my.en", "target/my.xx"]
-    one = tmp_path / "one"
+    short = tmp_path / "one"
     for files, message in (
-        ((), "source=PATH and target=PATH"), ((paths["source"], one), "line 2"), ((one, one), "at least 2")
-    ):  # fmt: skip
+        ((), "source=PATH and target=PATH"),
+        ((paths["source"], short), "line 2"),
+        ((short, short), "at least 2"),
+    ):
         assert_refused(partial(corpora.read_parallel_files, *files or ("", "")), message)
 
 

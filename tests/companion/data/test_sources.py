@@ -27,8 +27,8 @@ FILES = (File("sub/a.fr", SHA256, HOME + "a.fr"), File("free.tsv", None, HOME + 
 TOY = Dataset("toy", "Toy", "toy_files", FILES, HOME, "none", "allowed", "A note.")
 
 
-def states(found):
-    return [status.state for status in found]
+def states(statuses):
+    return [status.state for status in statuses]
 
 
 @pytest.mark.parametrize("name", sources.names())
@@ -124,19 +124,19 @@ def test_the_address_of_a_file_that_cannot_be_fetched_is_named(places):
 
 
 @pytest.mark.parametrize(
-    ("name", "pack", "content", "said"),
+    ("name", "pack", "content", "message"),
     [
         ("a.fr", bytes, b"drei\n", f"expected sha256 {SHA256} .*found [0-9a-f]{{64}};"),
         ("a.fr.gz", gzip.compress, gzip.compress(CONTENT, mtime=0)[:-4], "no complete gzip file"),
     ],
     ids=["another content", "truncated"],
 )
-def test_a_copy_that_becomes_corrupt_is_noticed(places, name, pack, content, said):
+def test_a_copy_that_becomes_corrupt_is_noticed(places, name, pack, content, message):
     path = places[0] / "sub" / name
     path.write_bytes(pack(CONTENT))
     assert locate(TOY, "sub/a.fr") == path
     path.write_bytes(content)
-    with pytest.raises(CorruptFile, match=said):
+    with pytest.raises(CorruptFile, match=message):
         locate(TOY, "sub/a.fr")
     assert check(TOY)[0].state == "corrupt"
 
@@ -199,16 +199,16 @@ def test_what_is_missing_or_corrupt_is_downloaded_once(places, server, old, url)
 
 
 @pytest.mark.parametrize(
-    ("url", "sha256", "error", "said"),
+    ("url", "sha256", "error", "message"),
     [
         ("a.fr", "0" * 64, CorruptFile, f"expected sha256 {'0' * 64} .*found {SHA256}"),
         *((url, SHA256, DataUnavailable, "cannot download http://127.0.0.1:.*/{}.*or set ATTNLIB_DATA")
           for url in ("truncated", "truncated.gz", "gone")),
     ],
 )  # fmt: skip
-def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, error, said):
+def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, error, message):
     (places[1] / "sub/a.fr").write_bytes(b"old")
-    with pytest.raises(error, match=said.format(url)):
+    with pytest.raises(error, match=message.format(url)):
         fetch(served(server, File("sub/a.fr", sha256, url)))
     assert [(path.name, path.read_bytes()) for path in (places[1] / "sub").iterdir()] == [("a.fr", b"old")]
 
@@ -232,8 +232,8 @@ def test_files_that_cannot_be_verified_are_left_out(server):
 def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "file"))
-    own = served(server, File("a.fr", SHA256, "a.fr"))
-    assert_refused(partial(fetch, own), "cannot write … file/toy_files/a.fr")
+    data_set = served(server, File("a.fr", SHA256, "a.fr"))
+    assert_refused(partial(fetch, data_set), "cannot write … file/toy_files/a.fr")
 
 
 # -- lines of text -------------------------------------------------------------------------------------------

@@ -36,28 +36,28 @@ def test_a_column_that_is_not_declared_is_refused_by_name():
 
 def test_a_network_is_a_row_with_nested_numbers_in_columns_with_dots():
     store = Given(lambda spec, measure: {"accuracy": 0.5, "memory": {"first": spec.seed}, "matrix": [[1]]})
-    found = frame(asked(measure_quality), store)
-    assert list(found.frame) == ["task", "architecture", "cell", "seed", "accuracy", "memory.first"]
-    assert found.frame["memory.first"].tolist() == [0, 1]
+    table = frame(asked(measure_quality), store)
+    assert list(table.frame) == ["task", "architecture", "cell", "seed", "accuracy", "memory.first"]
+    assert table.frame["memory.first"].tolist() == [0, 1]
 
 
 def test_several_measurements_of_a_network_share_its_row():
     records = {"measure_quality": {"accuracy": 0.5, "memory": {"first": 1}}, "measure_loss": {"loss": 2.0}}
-    found = frame(asked(measure_quality, measure_loss), Given(lambda _, measure: records[measure.__name__]))
-    assert found.frame[["accuracy", "loss"]].to_numpy().tolist() == [[0.5, 2.0]] * 2
+    table = frame(asked(measure_quality, measure_loss), Given(lambda _, measure: records[measure.__name__]))
+    assert table.frame[["accuracy", "loss"]].to_numpy().tolist() == [[0.5, 2.0]] * 2
 
 
 def test_a_network_that_lacks_an_answer_has_no_row():
     def answer(spec, measure):
         return None if spec.seed == 0 and measure is measure_loss else {"loss": 2.0}
 
-    found = frame(asked(measure_quality, measure_loss), Given(answer))
-    assert found.frame["seed"].tolist() == [1]
+    table = frame(asked(measure_quality, measure_loss), Given(answer))
+    assert table.frame["seed"].tolist() == [1]
 
 
 def test_where_nothing_is_measured_a_table_has_only_columns():
-    found = frame(asked(measure_loss), Given(lambda *_: None))
-    assert (len(found.frame), list(found.frame)[-1]) == (0, "loss")
+    table = frame(asked(measure_loss), Given(lambda *_: None))
+    assert (len(table.frame), list(table.frame)[-1]) == (0, "loss")
 
 
 def test_records_have_none_for_what_is_missing():
@@ -134,8 +134,8 @@ def test_a_measurement_may_be_several_records():
         return [{"place": place, "bits": bits} for place, bits in enumerate(record["bits"])]
 
     columns = {"place": Column("place"), "bits": Column("bits")}
-    found = frame(asked(measure_loss), Given(lambda *_: {"bits": [2, 3]}), records=by_place, columns=columns)
-    assert found.frame[["seed", "place", "bits"]].to_numpy().tolist() == [
+    table = frame(asked(measure_loss), Given(lambda *_: {"bits": [2, 3]}), records=by_place, columns=columns)
+    assert table.frame[["seed", "place", "bits"]].to_numpy().tolist() == [
         [0, 0, 2],
         [0, 1, 3],
         [1, 0, 2],

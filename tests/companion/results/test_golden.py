@@ -46,9 +46,9 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive, tmp_path):
 
 @pytest.mark.parametrize("name", committed())
 def test_no_interval_of_a_committed_result_is_upside_down(name):
-    text, found = (RESULTS / f"{name}.json").read_text(encoding="utf-8"), []
-    json.loads(text, object_hook=found.append)  # every object
-    intervals = [entry for entry in found if entry.get("low") is not None]
+    text, objects = (RESULTS / f"{name}.json").read_text(encoding="utf-8"), []
+    json.loads(text, object_hook=objects.append)  # every object
+    intervals = [entry for entry in objects if entry.get("low") is not None]
     # A bound has no upper end: what is never reached is "at least".
     ends = [(entry["low"], math.inf if entry["high"] is None else entry["high"]) for entry in intervals]
     assert [(low, high) for low, high in ends if not low <= high] == []
@@ -87,8 +87,8 @@ def test_commits_that_are_named_are_in_the_history(archive):
         pytest.skip("a shallow clone has no history")
     made = {name: Result.load(RESULTS / f"{name}.json").provenance for name in committed()}
     made |= {run.line["run"]: run.line.get("history", {}) for run in archive.runs()}
-    named = {name: own["commit"] for name, own in made.items() if own.get("commit")}
+    named = {name: provenance["commit"] for name, provenance in made.items() if provenance.get("commit")}
     history = set(output_of(["git", "rev-list", "HEAD"], ROOT).split())
     assert set(committed()) <= named.keys()
     assert {name: commit for name, commit in named.items() if commit not in history} == {}
-    assert [name for name, own in made.items() if own.get("dirty")] == []
+    assert [name for name, provenance in made.items() if provenance.get("dirty")] == []

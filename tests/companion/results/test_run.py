@@ -72,9 +72,9 @@ def test_four_packages_give_the_same_result(tmp_path, models):
     here = run(TINY_SHARE, out=tmp_path / "here", models=models)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
-    said = bare(ANSWER, *words)
-    assert said.endswith("\nattend/temporal_share: 4 answers\n")
-    assert "step 3 of 3" in said
+    output = bare(ANSWER, *words)
+    assert output.endswith("\nattend/temporal_share: 4 answers\n")
+    assert "step 3 of 3" in output
     archive = Archive(tmp_path / "none", tmp_path / "answers")
     new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
     computed = run(TINY_SHARE, archive=archive, trains=False, **new)
@@ -87,8 +87,8 @@ def test_four_packages_give_the_same_result(tmp_path, models):
 
 def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     script = "import runpy; runpy.run_module('companion.results', run_name='__main__')"
-    (told,) = bare(script, "temporal_share", code=1).splitlines()
-    assert "python -m companion.results.answer FIGURE" in told
+    (line,) = bare(script, "temporal_share", code=1).splitlines()
+    assert "python -m companion.results.answer FIGURE" in line
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
 )
 def test_errors_of_commands_are_one_line_with_the_nearest_name(tmp_path, capsys, main, arguments, message):
     assert main([*arguments, "--models", str(tmp_path)]) == 2
-    (told,) = capsys.readouterr().err.splitlines()
-    assert message in told
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
 
 
 @pytest.mark.parametrize(("settings", "message"), REFUSED["machine"])
@@ -111,7 +111,7 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
 def test_measurements_agree_with_plain_means(models):
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
-    found = measure_alignment_terms(trained, fit_samples=200)
+    measured = measure_alignment_terms(trained, fit_samples=200)
 
     def states(corpus):
         """Of the decoder and of the encoder, sample by sample, so that nothing is padded."""
@@ -131,16 +131,16 @@ def test_measurements_agree_with_plain_means(models):
         weights = np.exp(scores - scores.max(1, keepdims=True))
         matrices.setdefault(scores.shape, []).append(weights / weights.sum(1, keepdims=True))
     share = np.dot(terms, totals) / np.dot(totals, totals)
-    assert found["covariance_share"]["temporal_temporal"] == pytest.approx(share, rel=1e-4)
-    assert sum(found["covariance_share"].values()) == pytest.approx(1)
+    assert measured["covariance_share"]["temporal_temporal"] == pytest.approx(share, rel=1e-4)
+    assert sum(measured["covariance_share"].values()) == pytest.approx(1)
 
     values = []
     for stack in map(np.stack, matrices.values()):
         for i, matrix in enumerate(stack):
             others = np.delete(stack, i, axis=0).mean(0)
             values.append(1 - 0.5 * np.abs(matrix - others).sum(1).mean())
-    assert found["typicality"]["value"] == pytest.approx(np.mean(values), rel=1e-5)
-    assert found["typicality"]["coverage"] == 1
+    assert measured["typicality"]["value"] == pytest.approx(np.mean(values), rel=1e-5)
+    assert measured["typicality"]["coverage"] == 1
 
 
 @pytest.mark.slow
@@ -193,7 +193,10 @@ def test_the_digest_of_a_result_is_of_its_numbers(tmp_path):
     path = RESULT.save(tmp_path / "a")
     loaded = Result.load(path)
     assert loaded.digest == replace(loaded, provenance={}).digest
-    assert len({one.digest for one in (loaded, replace(loaded, values={}), replace(loaded, config={}))}) == 3
+    assert (
+        len({result.digest for result in (loaded, replace(loaded, values={}), replace(loaded, config={}))})
+        == 3
+    )
 
 
 def test_a_saved_result_is_loaded(tmp_path):
@@ -266,8 +269,8 @@ def test_a_result_says_with_what_instructions_a_cpu_trained(known, place):
 def test_all_trainings_of_a_network_count():
     first = {"device": "EPYC", "threads": 1, "seconds": 2.0, "date": "2026-01-01T00:00:00+00:00"}
     again = first | {"device": "Xeon", "seconds": 3.0, "date": "2026-02-02T00:00:00+00:00"}
-    found = _training([again | {"earlier": [first]}])
-    assert found["trained_on"] == ["EPYC, 1 thread(s)", "Xeon, 1 thread(s)"]
-    assert found["training_seconds"] == 5.0
-    assert found["trained_between"] == ["2026-01-01", "2026-02-02"]
-    assert found["networks"] == 1
+    provenance = _training([again | {"earlier": [first]}])
+    assert provenance["trained_on"] == ["EPYC, 1 thread(s)", "Xeon, 1 thread(s)"]
+    assert provenance["training_seconds"] == 5.0
+    assert provenance["trained_between"] == ["2026-01-01", "2026-02-02"]
+    assert provenance["networks"] == 1

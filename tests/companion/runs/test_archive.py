@@ -141,7 +141,7 @@ def test_a_run_that_was_trained_again_keeps_the_histories_of_all_its_trainings(k
     archive.pack()
     history = archive.history(SPECS[0])
     assert history["date"] == "2026-03-03"
-    assert [each.get("date") for each in history["earlier"]] == ["2026-02-02", "2026-01-01", None]
+    assert [training.get("date") for training in history["earlier"]] == ["2026-02-02", "2026-01-01", None]
 
 
 def test_a_measurement_says_which_training_it_is_of(kept):
@@ -294,28 +294,28 @@ def measure_apart(first, second, unit):
 
 
 def test_an_answer_about_two_models_is_kept_with_the_first(tmp_path):
-    one = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
-    assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
-    assert specs_of([one]) == tuple(SPECS)
+    question = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
+    assert question.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
+    assert specs_of([question]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
-    assert one.answer(silent(tmp_path)) == {"apart": 10}
+    assert question.answer(silent(tmp_path)) == {"apart": 10}
     assert CALLS == [(0, 1)]
 
 
 def test_an_answer_about_two_models_is_named_by_the_second(tmp_path):
-    one = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
-    assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
+    question = replace(measurements_of(SPECS[:1], measure_apart, unit=10)[0], other_specs=(SPECS[1],))
+    assert question.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     shutil.rmtree(tmp_path / "models")
     with pytest.raises(NotMeasured):  # the same question beside another model is another question
-        replace(one, other_specs=(SPECS[0],)).answer(silent(tmp_path))
+        replace(question, other_specs=(SPECS[0],)).answer(silent(tmp_path))
 
 
 def test_answers_come_in_the_order_of_the_questions(tmp_path):
     specs = [replace(SPECS[0], seed=seed) for seed in range(6)]
     known = SimpleNamespace(cached=lambda spec, measure: {"seed": spec.seed})
     for _ in range(5):
-        found = answers(measurements_of(specs, measure_widths), known)
-        assert [answer["seed"] for _, answer in found] == list(range(6))
+        answered = answers(measurements_of(specs, measure_widths), known)
+        assert [answer["seed"] for _, answer in answered] == list(range(6))
 
 
 # -- a run as a product: made once, found again, resumed, asked for as a spec -----------------------------
@@ -360,7 +360,7 @@ MODEL = ModelSpec("one_to_one", "AED", steps=2, width=8, task_options=(("n_held_
     ],
 )  # fmt: skip
 def test_ids_tell_specs_apart(spec, others):
-    ids = {run_id(each) for each in [spec, *others]}
+    ids = {run_id(entry) for entry in [spec, *others]}
     assert len(ids) == 1 + len(others)
     assert run_id(spec).startswith(spec.front)
 
@@ -489,9 +489,9 @@ def test_a_record_that_a_run_lacks_is_refused(tmp_path):
 def test_a_bare_node_trains_what_a_spec_says(spec, tmp_path, capsys):
     assert train([json.dumps(run_record(spec)), "--models", str(tmp_path)]) == 0
     assert (tmp_path / run_id(spec) / "history.json").is_file()
-    said = capsys.readouterr()
-    assert said.out == f"{run_id(spec)}: trained\n"
-    assert f"{spec.setting}: step" in said.err
+    output = capsys.readouterr()
+    assert output.out == f"{run_id(spec)}: trained\n"
+    assert f"{spec.setting}: step" in output.err
 
 
 def test_a_training_on_a_cpu_records_what_chooses_its_kernels(monkeypatch):

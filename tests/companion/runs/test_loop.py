@@ -152,7 +152,7 @@ def test_parameters_without_gradient_stay():
     model[0].requires_grad_(False)
     before = [value.detach().clone() for value in model.parameters()]
     records = train_network(model, batch_at, squared, SCHEDULE, None, visit=lambda *_: None)
-    assert [own["step"] for own in records] == [*range(12)]
+    assert [record["step"] for record in records] == [*range(12)]
     changed = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
     assert changed == [False, False, True, True]
 
@@ -166,8 +166,10 @@ def test_the_learning_rate_stays_once_it_has_risen():
     """Adam's update on a constant gradient is the learning rate itself."""
     assert Schedule(6, 0).learning_rate == torch.optim.Adam([torch.zeros(1)]).defaults["lr"]
     seen, schedule = [], Schedule(6, 0, learning_rate=0.1, checkpoints=tuple(range(7)), warmup=4)
-    one = nn.Linear(1, 1)
-    train_network(one, batch_at, linear, schedule, None, visit=lambda *_: seen.append(one.weight.item()))
+    network = nn.Linear(1, 1)
+    train_network(
+        network, batch_at, linear, schedule, None, visit=lambda *_: seen.append(network.weight.item())
+    )
     moved = [before - after for before, after in pairwise(seen)]
     assert moved == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1, 0.1], rel=1e-4)
 
@@ -186,8 +188,8 @@ def test_a_loss_that_is_not_finite_is_named_with_its_step():
         bad = torch.equal(batch, batch_at(7))
         return squared(model, batch) * (float("nan") if bad else 1.0)
 
-    said = "nan at step 7 with seed 3 … lower the learning rate"
-    assert_refused(lambda: run(None, loss=loss), said, TrainingDiverged)
+    message = "nan at step 7 with seed 3 … lower the learning rate"
+    assert_refused(lambda: run(None, loss=loss), message, TrainingDiverged)
 
 
 def test_the_learning_rate_falls_along_half_a_cosine():

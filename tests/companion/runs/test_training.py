@@ -143,12 +143,12 @@ def test_the_notes_give_the_plan():
         for scale, cell in zip(("quick", "paper"), cells.groups(), strict=True):
             cut = scale == "quick" and task_name == "europarl_de_en"  # by its chapter
             if cell != "not run" and not cut:
-                own = _training(scale, task_name)
-                assert cell.startswith(f"{own['steps']:,} ({own['seeds']})"), (name, scale)
+                plan = _training(scale, task_name)
+                assert cell.startswith(f"{plan['steps']:,} ({plan['seeds']})"), (name, scale)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [pytest.param(("one_to_one", "AED", 0), "steps is 0", id="steps_is_0")]
+    ("given", "message"), [pytest.param(("one_to_one", "AED", 0), "steps is 0", id="no update")]
 )
 def test_model_spec_refuses(given, message):
     assert_refused(partial(ModelSpec, *given), message)

@@ -157,10 +157,10 @@ def test_a_figure_that_failed_or_was_never_run_has_a_page_that_says_so(root):
     error.write_text("Cell 4 stopped:\n```\nValueError: <script>alert(1)</script>\n````\n")
     run(root)
     (cell,) = json.loads(page(root, "attend/rise.ipynb"))["cells"]
-    told = "".join(cell["source"])
-    assert told.startswith("# How it rises\n")
-    assert "did not finish" in told
-    assert "`````text\nCell 4 stopped:" in told  # a longer fence than any in the message
+    text = "".join(cell["source"])
+    assert text.startswith("# How it rises\n")
+    assert "did not finish" in text
+    assert "`````text\nCell 4 stopped:" in text  # a longer fence than any in the message
     assert "has not been run here" in page(root, "index.md")
     error.unlink()
     (root / "executed" / "attend" / "rise.ipynb").unlink()
@@ -169,8 +169,8 @@ def test_a_figure_that_failed_or_was_never_run_has_a_page_that_says_so(root):
 
 
 def test_a_loop_over_figures_becomes_a_cell_for_each_whose_fold_has_its_own_name(root):
-    said = nbformat.v4.new_output("stream", text="between")
-    drawn = code(image(**SAID), said, image(**FALLS), tags=["hide-cell"])
+    between = nbformat.v4.new_output("stream", text="between")
+    drawn = code(image(**SAID), between, image(**FALLS), tags=["hide-cell"])
     drawn["metadata"]["mystnb"] = {"code_prompt_show": "All lines"}
     write_notebook(root / "executed" / "attend" / "rise.ipynb", drawn)
     run(root)
@@ -444,10 +444,10 @@ def test_what_launching_runs_makes_notebooks_that_run_as_they_are(tmp_path, monk
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "results").symlink_to(ROOT / "build" / "results")
     monkeypatch.delenv("ATTNLIB_ROOT", raising=False)
-    own = {"PYTHON": sys.executable, "PIP_DRY_RUN": "1", "PYTHONPATH": str(tmp_path)}
-    output_of(["bash", "binder/postBuild"], tmp_path, **own)
+    variables = {"PYTHON": sys.executable, "PIP_DRY_RUN": "1", "PYTHONPATH": str(tmp_path)}
+    output_of(["bash", "binder/postBuild"], tmp_path, **variables)
     notebook = tmp_path / "notebooks" / "primer" / "one_step.ipynb"
     run = [sys.executable, "-m", "jupyter", "execute", "--output", "done.ipynb", notebook.name]
-    output_of(run, notebook.parent, **own)
+    output_of(run, notebook.parent, **variables)
     done = nbformat.read(notebook.with_name("done.ipynb"), as_version=4)
     assert any(cell.get("outputs") for cell in done.cells)

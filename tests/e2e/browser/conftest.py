@@ -64,8 +64,8 @@ def pages(request, html: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
-    with served(html) as found:
-        yield f"{found}/"
+    with served(html) as host:
+        yield f"{host}/"
 
 
 @pytest.fixture(scope="session")
@@ -129,11 +129,14 @@ def visit(chromium, address: str):
             if response.status >= 400:
                 complain(f"{response.status} {response.url}")
 
-        own = (address, "data:", "blob:")
-        page.on("request", lambda asked: asked.url.startswith(own) or complain(asked.url))
+        allowed = (address, "data:", "blob:")
+        page.on("request", lambda asked: asked.url.startswith(allowed) or complain(asked.url))
         page.on("pageerror", complain)
         # The text of a missing file does not name it; its answer does.
-        page.on("console", lambda said: said.type != "error" or "404" in said.text or complain(said.text))
+        page.on(
+            "console",
+            lambda message: message.type != "error" or "404" in message.text or complain(message.text),
+        )
         page.on("response", answered)
         page.set_default_timeout(90_000)
         page.goto(address + path)

@@ -100,12 +100,12 @@ def shown(opened, made):
     return shown
 
 
-def said(page):
+def status(page):
     return page.locator(".said").last.inner_text()
 
 
 def numbers(text):
-    return [float(found.replace("−", "-")) for found in re.findall(r"[−-]?\d+(?:\.\d+)?", text)]
+    return [float(number.replace("−", "-")) for number in re.findall(r"[−-]?\d+(?:\.\d+)?", text)]
 
 
 def rounded(values, step=0.01):
@@ -114,8 +114,8 @@ def rounded(values, step=0.01):
 
 
 def only(rows, **fields):
-    (found,) = (row for row in rows if fields.items() <= row.items())
-    return found
+    (match,) = (row for row in rows if fields.items() <= row.items())
+    return match
 
 
 def opacity(matrix, cell):
@@ -160,39 +160,45 @@ def test_the_data_of_every_instrument_are_small(made, name):
 
 def test_a_network_is_followed_through_training(shown):
     page, data = shown("toward-or-away")
-    away = [one for one in data["networks"] if (one["kind"], one["way"]) == ("permutation", "away")]
+    away = [
+        network
+        for network in data["networks"]
+        if (network["kind"], network["way"]) == ("permutation", "away")
+    ]
     steps = data["steps"]["permutation"]
     slider, key = page.locator("input[type=range]"), page.locator(".key [data-way=away]")
     slider.focus()
     page.keyboard.press("Home")
     for _ in range(20):
         page.keyboard.press("ArrowRight")
-    mean = sum(one["accuracy"][20] for one in away) / len(away)
+    mean = sum(network["accuracy"][20] for network in away) / len(away)
     assert numbers(key.inner_text()) == rounded([len(away), 100 * mean], step=1)
     assert slider.get_attribute("aria-valuetext") == f"{steps[20]} updates"
-    place = [one for one in data["networks"] if one["kind"] == "permutation"].index(away[0])
+    place = [network for network in data["networks"] if network["kind"] == "permutation"].index(away[0])
     page.locator("select").select_option(str(place))
-    seed, update, accuracy, right, *_ = numbers(said(page))
+    seed, update, accuracy, right, *_ = numbers(status(page))
     assert (seed, update, accuracy) == (away[0]["name"], steps[20], round(100 * away[0]["accuracy"][20]))
     assert right == pytest.approx(away[0]["right"][20], rel=0.5)
     assert right < 1
     page.wait_for_function(f"location.hash.includes('network={place}')")
     address = page.evaluate("location.hash")
     page, _ = shown("toward-or-away", address)  # the view is in the address
-    assert numbers(said(page))[:2] == [seed, update]
+    assert numbers(status(page))[:2] == [seed, update]
     page.get_by_role("button", name="samples").click()
     assert page.locator(".key [data-way=away]").inner_text().strip().startswith("0 networks")
 
 
 def test_heads_are_followed(shown):
     page, data = shown("toward-or-away heads")
-    drawn = [one for one in data["networks"] if (one["kind"], one["way"]) == ("single", "drawn")]
+    drawn = [
+        network for network in data["networks"] if (network["kind"], network["way"]) == ("single", "drawn")
+    ]
     assert numbers(page.locator(".key [data-way=drawn]").inner_text())[0] == len(drawn) > 0
     page.get_by_role("button", name="copies").click()
     page.locator("input[type=range]").press("End")
-    copies = [one for one in data["networks"] if one["kind"] == "copied"]
-    assert {one["way"] for one in copies} == {"away"}
-    mean = sum(one["accuracy"][-1] for one in copies) / len(copies)
+    copies = [network for network in data["networks"] if network["kind"] == "copied"]
+    assert {network["way"] for network in copies} == {"away"}
+    mean = sum(network["accuracy"][-1] for network in copies) / len(copies)
     counted = numbers(page.locator(".key [data-way=away]").inner_text())
     assert counted == rounded([len(copies), 100 * mean], step=1)
 
@@ -200,13 +206,13 @@ def test_heads_are_followed(shown):
 def test_tasks_are_followed(shown):
     page, data = shown("toward-or-away tasks")
     networks = data["networks"]
-    assert [one["way"] for one in networks] == ["away"] * 5 + [None] * 5
+    assert [network["way"] for network in networks] == ["away"] * 5 + [None] * 5
     assert "held uniform" in page.locator(".key [data-way=none]").inner_text()
     page.locator("input[type=range]").press("End")
     page.locator("select").select_option("6")
     accuracy, known = (100 * networks[6][curve][-1] for curve in ("accuracy", "known"))
     expected = [1, data["steps"]["copying_permutation"][-1], accuracy, 1, known]
-    assert numbers(said(page)) == rounded(expected, step=1)
+    assert numbers(status(page)) == rounded(expected, step=1)
 
 
 def test_the_courses_start_before_training(shown):
@@ -243,16 +249,16 @@ def test_the_dial_moves_all_its_panels_together(shown):
     mine = pd.DataFrame(data["points"]).query("task == 'reordering_100' and kind == 'AED' and decay == 0")
     kind = only(data["kinds"], task="reordering_100", kind="AED")
     assert page.locator(".point.chosen:not(.six)").count() == len(mine)
-    assert numbers(said(page))[3] == rounded(mine["temporal_share"].mean())
+    assert numbers(status(page))[3] == rounded(mine["temporal_share"].mean())
     assert opacity(page.locator(".panel").nth(2), "2,2") == rounded(kind["shares"][2][2], step=0.001)
     sample = page.locator(".panel").nth(1)
     sample.locator("[data-cell='3,4']").hover()
     matrix = weights(data, kind["sample"], len(kind["columns"]))
-    assert numbers(said(page)) == rounded([4, 5, matrix[3][4]])
+    assert numbers(status(page)) == rounded([4, 5, matrix[3][4]])
     sample.locator("svg").press("ArrowDown")  # from the cell that was pointed at
-    assert numbers(said(page)) == rounded([5, 5, matrix[4][4]])
+    assert numbers(status(page)) == rounded([5, 5, matrix[4][4]])
     page.locator("select").first.select_option("AO")
-    assert "attention only" in said(page)
+    assert "attention only" in status(page)
     page.wait_for_function("location.hash.includes('architecture=AO')")
 
 
@@ -279,7 +285,7 @@ def test_a_marked_point_of_the_dial_has_its_matrix_beside_it(shown):
     names = list(zip(data["points"]["task"], data["points"]["kind"], strict=True))
     average, scatter, beside = (page.locator(".panel svg").nth(n) for n in (0, 3, 4))
     places, before, halo = scatter.locator(".point"), average.inner_html(), page.locator(".halo")
-    assert said(page).endswith("The matrices are from these networks.")
+    assert status(page).endswith("The matrices are from these networks.")
     assert halo.count() == 0
 
     def assert_marked_and_beside(n):
@@ -293,12 +299,12 @@ def test_a_marked_point_of_the_dial_has_its_matrix_beside_it(shown):
     scatter.press("ArrowRight")  # the first of all, then back over the last to the one that is meant
     for _ in range(places.count() - n):
         scatter.press("ArrowLeft")
-    assert said(page).startswith("SCAN, LSTM with attention, seed 1:")
-    assert said(page).endswith("The matrices above are of another kind, reversal, attention only.")
+    assert status(page).startswith("SCAN, LSTM with attention, seed 1:")
+    assert status(page).endswith("The matrices above are of another kind, reversal, attention only.")
     assert average.inner_html() == before
     assert_marked_and_beside(n)
     scatter.press("Enter")
-    assert said(page).endswith("The matrices above are of its kind, SCAN, LSTM with attention.")
+    assert status(page).endswith("The matrices above are of its kind, SCAN, LSTM with attention.")
     assert opacity(average, "2,3") == rounded(average_of(data, n - 1)[2][3], step=0.002)
     assert_marked_and_beside(n)
     scatter.press("ArrowRight")
@@ -315,7 +321,7 @@ def test_a_marked_point_of_the_dial_has_its_matrix_beside_it(shown):
     at.scroll_into_view_if_needed()
     box = at.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert said(page).endswith("The matrices above are of its kind, SCAN, GRU with attention.")
+    assert status(page).endswith("The matrices above are of its kind, SCAN, GRU with attention.")
     assert page.locator(".halo").count() == 1
 
 
@@ -328,18 +334,18 @@ def test_the_dial_has_networks_with_weight_decay_in_their_colours(shown):
     page.get_by_role("button", name="weight decay").click()
     there = points[points.groupby(["task", "kind"])["decay"].transform("max") > 0]
     assert places.count() == len(there)
-    own = there.index[there["decay"] == 0.01][0]
-    place = there.index.get_loc(own)
+    first = there.index[there["decay"] == 0.01][0]
+    place = there.index.get_loc(first)
     fills = [places.nth(n).evaluate("own => getComputedStyle(own).fill") for n in (place, 0)]
     assert (there["decay"].iloc[0], len({*fills})) == (0, 2)
     scatter.press("ArrowRight")
     for _ in range(len(there) - place):
         scatter.press("ArrowLeft")
-    assert said(page).startswith("one-to-one, GRU with attention, seed 0, weight decay 0.01:")
-    expected = there.loc[own, ["typicality", "temporal_share", "input_share"]].tolist()
-    assert numbers(said(page))[2:5] == rounded(expected)
+    assert status(page).startswith("one-to-one, GRU with attention, seed 0, weight decay 0.01:")
+    expected = there.loc[first, ["typicality", "temporal_share", "input_share"]].tolist()
+    assert numbers(status(page))[2:5] == rounded(expected)
     beside = page.locator(".panel svg").nth(4)
-    assert opacity(beside, "4,4") == rounded(average_of(data, own)[4][4], step=0.002)
+    assert opacity(beside, "4,4") == rounded(average_of(data, first)[4][4], step=0.002)
     page.wait_for_function("location.hash.includes('colour=decay')")
 
 
@@ -350,13 +356,13 @@ def test_the_difference_of_swapped_words_is_what_the_weights_say(shown):
     change = after[0][1] - before[0][1]
     assert opacity(page.locator(".panel").nth(2), "0,1") == rounded(abs(change), step=0.001)
     page.locator(".panel").nth(2).locator("[data-cell='0,1']").hover()
-    assert numbers(said(page))[1:] == rounded([before[0][1], after[0][1], change])
+    assert numbers(status(page))[1:] == rounded([before[0][1], after[0][1], change])
     page.locator("select").nth(1).select_option("AO")
     pair = only(data["pairs"], task="scan", kind="AO", swap="join")
     before, after = (run["matrix"] for run in pair["runs"])
     rows = zip(before, after, strict=False)
     moved = [sum(abs(a - b) for a, b in zip(*both, strict=True)) / 2 for both in rows]
-    assert numbers(said(page))[0] == rounded(max(moved))
+    assert numbers(status(page))[0] == rounded(max(moved))
 
 
 @torch.no_grad()
@@ -381,7 +387,7 @@ def test_the_input_component_of_a_word_is_swapped_alone(shown):
     moved = (alone - before).abs().sum(1) / 2
     gain = 1 - float((alone - whole).abs().sum() / (before - whole).abs().sum())
     most = int(moved.argmax())
-    assert numbers(said(page)) == rounded([float(moved[most]), most + 1, float(moved.mean()), gain])
+    assert numbers(status(page)) == rounded([float(moved[most]), most + 1, float(moved.mean()), gain])
     step = page.locator(".panel").nth(2)
     change = float(alone[most, place] - before[most, place])
     assert opacity(step, f"{most},{place}") == rounded(abs(change), step=0.002)
@@ -391,7 +397,7 @@ def test_the_input_component_of_a_word_is_swapped_alone(shown):
     steps = slice(0, min(len(target), len(there)) + 1)
     moved = (network(swapped).attention[0][steps] - before[steps]).abs().sum(1) / 2
     page.wait_for_function("document.querySelector('.panels').ariaBusy === 'false'")
-    assert numbers(said(page))[2:] == rounded([float(moved.mean()), gain])
+    assert numbers(status(page))[2:] == rounded([float(moved.mean()), gain])
 
 
 def test_the_network_is_the_readers_choice(shown):
@@ -399,7 +405,7 @@ def test_the_network_is_the_readers_choice(shown):
     menus = page.locator("select")
     chosen = [menus.nth(n).input_value() for n in range(3)]
     gain = only(data["pairs"], task="reordering_100", kind="AED-lstm", swap="modifier")["gain"]
-    assert numbers(said(page))[-1] == rounded(gain)
+    assert numbers(status(page))[-1] == rounded(gain)
     page.get_by_role("button", name="input component only").click()  # of these networks it was not kept
     assert [menus.nth(n).input_value() for n in range(3)] == chosen
     assert "choose under “Network” a small one" in page.locator(".notice").inner_text()
@@ -430,13 +436,13 @@ def of_board(page, data, table, data_set):
     return place, page.locator(".cells tbody tr").nth(place).locator("button"), rows[place]["numbers"]
 
 
-def told(numbers_of, choice, *names):
+def expected_numbers(numbers_of, choice, *names):
     """What the board says of these: ours, its interval, and what is printed."""
-    found = []
-    for one in map(numbers_of.get, names):
-        found += one["own"][choice][:3] if one["own"] else []
-        found += [float(one["printed"].strip("*"))] if one["printed"] else []
-    return [value for value in found if value is not None]
+    values = []
+    for number in map(numbers_of.get, names):
+        values += number["own"][choice][:3] if number["own"] else []
+        values += [float(number["printed"].strip("*"))] if number["printed"] else []
+    return [value for value in values if value is not None]
 
 
 def test_a_cell_of_the_board_says_its_numbers(shown):
@@ -445,51 +451,53 @@ def test_a_cell_of_the_board_says_its_numbers(shown):
     words_then_symbols = [[plain, symbol] for symbol, plain in data["columns"].values()]
     assert [head.split("\n") for head in heads] == words_then_symbols[:4]
     assert "<" not in "".join(heads)
-    _, cells, own = of_board(page, data, "5", "AG News (part)")
+    _, cells, row = of_board(page, data, "5", "AG News (part)")
     cells.nth(1).focus()
     seen = cells.nth(1).inner_text().strip()
     # A name begins with what is seen.
-    assert cells.nth(1).get_attribute("aria-label") == f"{seen}: {said(page)}"
+    assert cells.nth(1).get_attribute("aria-label") == f"{seen}: {status(page)}"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     names = ("alpha_beta_uf", "chance", "xi alpha_beta_uf", "xi_star")
-    expected = told(own, 1, *names)
-    assert numbers(said(page))[: len(expected)] == rounded(expected, step=0.01)
-    assert said(page).count("not judged") == 3  # but chance
+    expected = expected_numbers(row, 1, *names)
+    assert numbers(status(page))[: len(expected)] == rounded(expected, step=0.01)
+    assert status(page).count("not judged") == 3  # but chance
     course = data["courses"]["AG News (part)"]
     best = max(course["columns"]["alpha_beta_uf"])
     first = next(n for n, value in enumerate(course["between"]) if value > best)
     right = course["accuracy"][first]
     at_first = [right, best, course["steps"][first], right]
-    assert numbers(said(page))[len(expected) :] == rounded(at_first, step=1)  # ξ of the mean course
+    assert numbers(status(page))[len(expected) :] == rounded(at_first, step=1)  # ξ of the mean course
     page.get_by_role("button", name="apart", exact=True).click()
-    expected = told(own, 0, *names)
-    assert numbers(said(page))[: len(expected)] == rounded(expected, step=0.01)
-    assert "judged" not in said(page)
+    expected = expected_numbers(row, 0, *names)
+    assert numbers(status(page))[: len(expected)] == rounded(expected, step=0.01)
+    assert "judged" not in status(page)
     page.locator("select").select_option("3")
     there, _, kendall = of_board(page, data, "3", "AG News (part)")
     assert ": AG News (part), " in page.locator(".cells [aria-pressed=true]").get_attribute("aria-label")
-    assert numbers(said(page))[:4] == rounded(told(kendall, 0, "alpha_beta_uf"), step=0.01)
+    assert numbers(status(page))[:4] == rounded(expected_numbers(kendall, 0, "alpha_beta_uf"), step=0.01)
     page.wait_for_function(f"location.hash.includes('set={there}') && location.hash.includes('table=3')")
 
 
 @pytest.mark.parametrize("table", ["2", "3", "4", "5", "6", "7", "8", "10"])
 def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
     """As the file of the published tables has it, with verdicts as the scorecard counts them."""
-    entries = {(one.dataset, place_of(one)): one for one in paper().tables.table(table)}
+    entries = {(cell.dataset, place_of(cell)): cell for cell in paper().tables.table(table)}
     page, data = shown("agreement-board", f"#agreement-board?table={table}")
-    found = only(data["tables"], name=table)
-    printed = [one["printed"] for row in found["rows"] for one in row["numbers"].values() if one["printed"]]
-    assert {one.value for one in entries.values()} == {text.strip("*") for text in printed}
+    shown_table = only(data["tables"], name=table)
+    printed = [
+        cell["printed"] for row in shown_table["rows"] for cell in row["numbers"].values() if cell["printed"]
+    ]
+    assert {cell.value for cell in entries.values()} == {text.strip("*") for text in printed}
     assert len(printed) >= len(entries)
     labels = page.locator(".cells tbody button").all()
-    columns = [name for name in data["columns"] if name in found["rows"][0]["numbers"]]
-    assert len(labels) == len(found["rows"]) * len(columns)
+    columns = [name for name in data["columns"] if name in shown_table["rows"][0]["numbers"]]
+    assert len(labels) == len(shown_table["rows"]) * len(columns)
     for n in (0, len(labels) - 1):  # one that was run, one that was not
-        row = found["rows"][n // len(columns)]
+        row = shown_table["rows"][n // len(columns)]
         label = labels[n].get_attribute("aria-label").partition(f": {row['set']}, ")[2]
-        expected = told(row["numbers"], 1, columns[n % len(columns)])
-        assert [one for one in numbers(label) if one in expected] == expected
+        expected = expected_numbers(row["numbers"], 1, columns[n % len(columns)])
+        assert [cell for cell in numbers(label) if cell in expected] == expected
         assert row["why"] in label
     results = Result.load(ROOT / "results" / "paper" / "agreement.json").values
     judged = [row for row in published_numbers() if row.profile == "paper" and row.verdict.judged]
@@ -497,16 +505,16 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
         name, part, *_ = row.claim.keys[0].split(".")
         entry = row.claim.published.entries[0]
         if entry.table == table and part != "saliency" and not row.claim.reading:
-            one = only(found["rows"], set=data_name(name))["numbers"][place_of(entry)]
-            assert (one["printed"].strip("*"), one["sign"]) == (entry.value, SIGNS[row.verdict])
-            assert one["own"][1][0] == rounded(look_up(results, row.claim.keys[0]).value, step=0.1)
+            cell = only(shown_table["rows"], set=data_name(name))["numbers"][place_of(entry)]
+            assert (cell["printed"].strip("*"), cell["sign"]) == (entry.value, SIGNS[row.verdict])
+            assert cell["own"][1][0] == rounded(look_up(results, row.claim.keys[0]).value, step=0.1)
 
 
 def test_another_table_of_the_board_has_its_own_scale(shown):
     page, data = shown("agreement-board")
     assert page.locator(".cells thead th").first.inner_text() == "0 to 100 %\nours; published"
-    _, cells, own = of_board(page, data, "2", "SST")
-    assert numbers(cells.first.inner_text()) == [round(own["alpha_beta_uf"]["own"][1][0]), 20]
+    _, cells, row = of_board(page, data, "2", "SST")
+    assert numbers(cells.first.inner_text()) == [round(row["alpha_beta_uf"]["own"][1][0]), 20]
     cells.first.click()
     assert page.locator("text.note").is_visible()
     page.locator("select").select_option("3")
@@ -514,8 +522,8 @@ def test_another_table_of_the_board_has_its_own_scale(shown):
     heads = page.locator(".cells thead th:not(:first-child) small").all_inner_texts()[:3]
     assert corner == "−100 to 100 %\nours; published"
     assert heads == [head.replace("𝒜", "τ") for head, _ in data["columns"].values()][:3]
-    _, cells, own = of_board(page, data, "3", "Multi30k En–De")
-    low = own["delta_beta_uf"]["own"][1][1]
+    _, cells, row = of_board(page, data, "3", "Multi30k En–De")
+    low = row["delta_beta_uf"]["own"][1][1]
     assert low < 0
     line, bar = (cells.nth(2).locator(kind) for kind in (".grid", ".bar"))
     x1, x2 = (float(line.get_attribute(end)) for end in ("x1", "x2"))
@@ -524,8 +532,8 @@ def test_another_table_of_the_board_has_its_own_scale(shown):
         page.locator("select").select_option(table)
         page.locator(".cells tbody button").first.click()
         assert not page.locator("text.note").is_visible()
-        assert "is shown with Tables 2, 5, 10" in said(page)
-        assert only(data["tables"], name=table)["title"] in said(page)
+        assert "is shown with Tables 2, 5, 10" in status(page)
+        assert only(data["tables"], name=table)["title"] in status(page)
     page.locator("select").select_option("10")  # of the same measure as Table 5
     of_board(page, data, "10", "SST")[1].nth(1).click()
     assert page.locator(".panel svg").is_visible()
@@ -624,12 +632,12 @@ def test_results_of_another_sentence_are_dim_until_it_has_run(shown):
     assert dim() == {(True, "true")}
     assert page.locator(writes).inner_text() == "jump jump end"
     assert "does not know “flurb”. What is shown below is still of “jump twice”." in reason.inner_text()
-    assert "jump" not in said(page)
+    assert "jump" not in status(page)
     assert box.get_attribute("aria-invalid") == "true"
-    under, over = (one.bounding_box() for one in (reason, box))
+    under, over = (element.bounding_box() for element in (reason, box))
     assert 0 <= under["y"] - over["y"] - over["height"] < 20
     page.locator(".panel svg").first.locator("[data-cell='0,0']").hover()
-    assert said(page) == ""  # nothing is told of the sentence before
+    assert status(page) == ""  # nothing is told of the sentence before
     box.fill("walk left and jump")
     box.press("Enter")
     assert dim() == {(False, "false")}
@@ -693,10 +701,10 @@ def test_both_matrices_are_side_by_side_where_there_is_room(shown, width):
     page, _ = shown("nine-switches", "#nine-switches?task=reordering_50&network=AED", width=width)
     page.wait_for_selector(".writes .full")
     page.add_style_tag(content="body { max-width: 44rem; }")  # as wide as a page's text
-    one, other = (page.locator(".panel svg").nth(n).bounding_box() for n in (0, 1))
-    assert (one["y"] == other["y"]) == (width == 1280)
+    first, other = (page.locator(".panel svg").nth(n).bounding_box() for n in (0, 1))
+    assert (first["y"] == other["y"]) == (width == 1280)
     assert other["x"] + other["width"] <= width
-    assert one["width"] == pytest.approx(other["width"], abs=1)
+    assert first["width"] == pytest.approx(other["width"], abs=1)
 
 
 @pytest.fixture(scope="module")
@@ -756,9 +764,9 @@ def test_a_search_finds_the_words_of_a_claim(opened, scorecard):
     path, _ = scorecard
     page = opened(path)
     page.get_by_label("Search").fill("self-attention symmetric")
-    found = claims_shown(page)
-    assert "claim-self-attention-is-symmetric" in found
-    assert len(found) < 30
+    claims = claims_shown(page)
+    assert "claim-self-attention-is-symmetric" in claims
+    assert len(claims) < 30
     page.wait_for_function("location.hash.includes('search=self-attention')")
 
 
@@ -805,15 +813,15 @@ def test_the_scorecard_fits_a_telephone(opened, scorecard):
 
 def test_scores_become_weights_of_a_context(shown):
     page, data = shown("one-step")
-    own, word = data["sentences"][data["sentence"]], data["word"]
+    sentence, word = data["sentences"][data["sentence"]], data["word"]
 
     def column(name):
         return [numbers(text)[0] for text in page.locator(f".steps tbody {name}").all_inner_texts()]
 
     def weights_of(step, word):
-        return torch.tensor(own["scores"][step][word]).softmax(-1).tolist()
+        return torch.tensor(sentence["scores"][step][word]).softmax(-1).tolist()
 
-    assert column("td:nth-of-type(1)") == rounded(own["scores"][-1][word])  # it opens after training
+    assert column("td:nth-of-type(1)") == rounded(sentence["scores"][-1][word])  # it opens after training
     assert column("td.weight") == rounded(weights_of(-1, word))
     worked = data["worked"]
     context = sum(map(float.__mul__, weights_of(-1, word), worked["states"]))
@@ -823,13 +831,13 @@ def test_scores_become_weights_of_a_context(shown):
     assert column("td.weight") == rounded(weights_of(0, word))
     assert f"{worked['coordinate']}:" not in page.locator(".sum").inner_text()  # the states were others then
     page.locator("input[type=range]").press("End")
-    best = max(range(len(own["source"])), key=own["scores"][-1][word].__getitem__)
-    assert f"on “{own['source'][best]}”" in said(page)
+    best = max(range(len(sentence["source"])), key=sentence["scores"][-1][word].__getitem__)
+    assert f"on “{sentence['source'][best]}”" in status(page)
     words = page.locator("[aria-label='Word to predict'] button")
     words.nth(word).press("ArrowLeft")
     assert column("td.weight") == rounded(weights_of(-1, word - 1))
     words.nth(word + 1).hover()
-    assert f"predicting “{own['target'][word + 1]}”" in said(page)
+    assert f"predicting “{sentence['target'][word + 1]}”" in status(page)
     page.locator("[aria-label=Sentence] button").first.click()
     assert page.locator(".steps tbody tr").count() == len(data["sentences"][0]["source"])
 
@@ -840,7 +848,9 @@ def test_scores_of_the_instrument_give_the_committed_weights():
     committed = pd.DataFrame(result.tables["map"]).sort_values(
         ["pair", "step", "target_place", "source_place"]
     )
-    weights = torch.cat([torch.tensor(own["scores"]).softmax(-1).flatten() for own in data["sentences"]])
+    weights = torch.cat(
+        [torch.tensor(sentence["scores"]).softmax(-1).flatten() for sentence in data["sentences"]]
+    )
     expected = torch.tensor(committed["attention"].to_numpy(float), dtype=torch.float32)
     torch.testing.assert_close(weights, expected, atol=0.003, rtol=0)
 
@@ -856,14 +866,14 @@ def test_a_point_of_the_triangle_is_dragged(shown):
         chances = probabilities(EXAMPLES[example][1], torch.tensor(shares).div(100).numpy())
         shown_chances = [float(text) for text in page.locator(".output b").all_inner_texts()]
         assert shown_chances == rounded(chances.tolist(), step=0.001)
-        assert numbers(said(page))[:3] == rounded([share / 100 for share in shares])
+        assert numbers(status(page))[:3] == rounded([share / 100 for share in shares])
 
     page.mouse.move(*at(170, 34))
     page.mouse.down()
     assert_is("three", [100.0, 0.0, 0.0])
     page.mouse.move(*at(170, 34 + 130 * 3**0.5))
     assert_is("three", [0.0, 50.0, 50.0])
-    assert "No attention does better" in said(page)
+    assert "No attention does better" in status(page)
     page.mouse.move(*at(10, 34 + 130 * 3**0.5 + 20))  # outside of the triangle, beyond its second corner
     page.mouse.up()
     assert_is("three", [0.0, 100.0, 0.0])
@@ -884,15 +894,15 @@ def test_a_point_of_the_triangle_moves_by_arrow_keys(shown):
         ("ArrowLeft", [0, 0.5, 0.5]),
     ):
         triangle_.press(key)
-        assert numbers(said(page))[:3] == pytest.approx(expected, abs=0.011)
+        assert numbers(status(page))[:3] == pytest.approx(expected, abs=0.011)
 
 
-def count_tables(own, rounds):
+def count_tables(counted, rounds):
     """Counts and translation tables of the sentence pairs of the page, round by round, without marks."""
     pairs = Corpus.from_ids(
-        *([[UNK + word for word in pair[side]] for pair in own["pairs"]] for side in (0, 1))
+        *([[UNK + word for word in pair[side]] for pair in counted["pairs"]] for side in (0, 1))
     )
-    tables = CountTables.of(pairs, UNK + len(own["source"]), UNK + len(own["target"]), rounds)
+    tables = CountTables.of(pairs, UNK + len(counted["source"]), UNK + len(counted["target"]), rounds)
     counts = [table[UNK:, UNK:] for table in tables.counts]
     return counts, [translation(table) for table in counts], tables.log_likelihood
 
@@ -900,8 +910,8 @@ def count_tables(own, rounds):
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_rounds_of_counting_are_expectation_maximisation(shown, corpus):
     page, data = shown("count-and-divide", f"#count-and-divide?corpus={corpus}&round=0")
-    own = only(data["corpora"], name=corpus)
-    counts, translations, log_likelihood = count_tables(own, data["rounds"])
+    counted = only(data["corpora"], name=corpus)
+    counts, translations, log_likelihood = count_tables(counted, data["rounds"])
     panels = [page.locator(".panel").nth(n) for n in range(3)]
 
     def cells(panel):
@@ -911,19 +921,19 @@ def test_rounds_of_counting_are_expectation_maximisation(shown, corpus):
         page.locator("input[type=range]").press("Home")
         for _ in range(done):
             page.locator("input[type=range]").press("ArrowRight")
-        aligned = alignment(translations[done], *own["pairs"][0])
+        aligned = alignment(translations[done], *counted["pairs"][0])
         assert cells(panels[0]) == rounded(counts[done].flatten().tolist())
         assert cells(panels[1]) == rounded(translations[done].flatten().tolist())
         assert cells(panels[2]) == rounded(aligned.flatten().tolist())
-        assert numbers(said(page))[-1 - len(aligned[-1])] == rounded(log_likelihood[done])
+        assert numbers(status(page))[-1 - len(aligned[-1])] == rounded(log_likelihood[done])
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_plain_loops_count_as_the_tables_do(corpus):
-    own = only(rounds_of_counting()[0]["corpora"], name=corpus)
-    _, translations, _ = count_tables(own, 3)
+    counted = only(rounds_of_counting()[0]["corpora"], name=corpus)
+    _, translations, _ = count_tables(counted, 3)
     for (word, written), probability in expectation_maximisation(CORPORA[corpus][1], 3).items():
-        place = own["source"].index(word), own["target"].index(written)
+        place = counted["source"].index(word), counted["target"].index(written)
         assert probability == pytest.approx(translations[3][place])
 
 
@@ -936,7 +946,7 @@ def test_commands_that_break_without_residuals_are_found(shown):
     box = page.get_by_label("Type a command")
     box.fill("jump and")
     box.press("Enter")
-    assert "no command yet" in said(page)
+    assert "no command yet" in status(page)
     box.fill("look")
     box.press("Enter")
     assert page.locator(".writes mark").count() > 0
@@ -945,7 +955,7 @@ def test_commands_that_break_without_residuals_are_found(shown):
     page.get_by_role("button", name="walk", exact=True).click()
     page.wait_for_function("location.hash.includes('joined=walk+and+walk')")
     assert done.count() == 3
-    assert "All three found" in said(page)
+    assert "All three found" in status(page)
 
 
 def test_a_goal_in_the_address_is_judged_anew(shown):
@@ -980,9 +990,9 @@ def test_the_front_page_says_of_its_networks_what_the_chapter_says():
     front = (ROOT / "book" / "index.md").read_text("utf-8")
     data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', front, re.DOTALL)[1])
     chapter = switches.nine_switches()[0]["networks"]
-    for own in data["networks"]:
-        same = only(chapter, task=own["task"], architecture=own["architecture"])
-        assert own | {"examples": None} == same | {"examples": None}
+    for network in data["networks"]:
+        same = only(chapter, task=network["task"], architecture=network["architecture"])
+        assert network | {"examples": None} == same | {"examples": None}
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -20,7 +20,7 @@ PLACES = list(product(range(3), range(16)))  # layers and heads
 def analysis():
     """Many heads, and every name that a user can give is hostile."""
     toy = Toy(ALL, ignored=(3,), bias=True)
-    found = analyse(Stream(toy, range(10), toy.probe), about=dict.fromkeys(HOSTILE, " ".join(HOSTILE)))
+    analysed = analyse(Stream(toy, range(10), toy.probe), about=dict.fromkeys(HOSTILE, " ".join(HOSTILE)))
 
     def everywhere(rows):
         first = [row for row in rows if row["head"] == 0]
@@ -31,14 +31,16 @@ def analysis():
 
     ids = torch.arange(40)  # every word
     every = {(f"{kind}.0", n): torch.eye(40).expand(4, 40, 40) for kind in KINDS for n in range(2)}
-    first = replace(found.samples[0], source=ids, target=ids, read=ids, maps=every, probe=None)
+    first = replace(analysed.samples[0], source=ids, target=ids, read=ids, maps=every, probe=None)
     return replace(
-        found,
-        samples=tuple(replace(own, maps=maps_everywhere(own.maps)) for own in (first, *found.samples[1:])),
-        heads=[row | {"temporal_rebuilds": row["head"] / 16} for row in everywhere(found.heads)],
-        terms=everywhere(found.terms),
+        analysed,
+        samples=tuple(
+            replace(sample, maps=maps_everywhere(sample.maps)) for sample in (first, *analysed.samples[1:])
+        ),
+        heads=[row | {"temporal_rebuilds": row["head"] / 16} for row in everywhere(analysed.heads)],
+        terms=everywhere(analysed.terms),
         held_out=False,
-        states=[found.states[0] | {"states": word} for word in HOSTILE[:4]],
+        states=[analysed.states[0] | {"states": word} for word in HOSTILE[:4]],
     )
 
 
@@ -185,12 +187,12 @@ def test_a_head_is_opened_by_hand_from_a_table(opened, report, width):
 
 
 def test_24_heads_fit_of_which_those_that_attend_evenly_are_named(opened, tmp_path):
-    found = analysis()
-    wide = [row | {"head": row["head"] + 8} for row in found.heads if row["head"] >= 8]
+    analysed = analysis()
+    wide = [row | {"head": row["head"] + 8} for row in analysed.heads if row["head"] >= 8]
     even = {("cross", 0, 0): {"uniform": 0.995}}
-    rows = [row | even.get((row["kind"], row["layer"], row["head"]), {}) for row in [*found.heads, *wide]]
-    terms = found.terms + [row | {"head": row["head"] + 8} for row in found.terms if row["head"] >= 8]
-    write_report(replace(found, heads=rows, terms=terms, samples=()), tmp_path)
+    rows = [row | even.get((row["kind"], row["layer"], row["head"]), {}) for row in [*analysed.heads, *wide]]
+    terms = analysed.terms + [row | {"head": row["head"] + 8} for row in analysed.terms if row["head"] >= 8]
+    write_report(replace(analysed, heads=rows, terms=terms, samples=()), tmp_path)
     page = opened(tmp_path / "index.html", width=1280)
     grids = page.locator(".grids .wide")
     assert not any(grids.evaluate_all("all => all.map(own => own.scrollWidth > own.clientWidth)"))

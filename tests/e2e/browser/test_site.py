@@ -61,7 +61,7 @@ FAULTS = {  # of a page in one way of opening it; nothing where there is none
     "a table or a line to type cut at 1280 pixels": lambda way, page: page.get("cut"),
     "something that moves while it opens": lambda way, page: page["shifts"] > 0.1,
     "more than three megabytes": lambda way, page: page["bytes"] > 3e6,
-    "faint text": lambda way, page: way != "narrow" and [own for own in page["contrast"] if own[0] < 4.5],
+    "faint text": lambda way, page: way != "narrow" and [text for text in page["contrast"] if text[0] < 4.5],
     "the other theme": lambda way, page: page["theme"] != WAYS[way]["scheme"],
     "what sticks out of a narrow window": lambda way, page: way == "narrow" and page["sticksOut"],
     "a narrow window that scrolls sideways": lambda way, page: way == "narrow" and page["pageWidth"] > 390,
@@ -77,15 +77,15 @@ def test_axe_finds_what_is_wrong(chromium, options, rules):
     page = chromium.new_page()
     page.set_content(BROKEN)
     page.evaluate(AXE)
-    found = {rule for _, rule, *_ in page.evaluate(VIOLATIONS, options)}
+    violated = {rule for _, rule, *_ in page.evaluate(VIOLATIONS, options)}
     page.close()
-    assert found == {"color-contrast", *rules}
+    assert violated == {"color-contrast", *rules}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_page_has(seen, fault):
-    found = {place: FAULTS[fault](place[0], page) for place, page in seen.items()}
-    assert {place: own for place, own in found.items() if own} == {}
+    faults = {place: FAULTS[fault](place[0], page) for place, page in seen.items()}
+    assert {place: wrong for place, wrong in faults.items() if wrong} == {}
 
 
 def test_a_request_that_would_leave_goes_nowhere(visit):
@@ -323,9 +323,9 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
     pages = ["index.html", "learn/optimal_attention.html", "notation.html"]
     with ThreadPoolExecutor(1) as thread:  # the browser of the other tests holds this one's event loop
         thread.submit(print_book, pages, html, tmp_path / "book.pdf").result()
-    with pikepdf.open(tmp_path / "book.pdf") as found:
-        assert len(found.pages) >= 8
-        objects = [own.unparse(resolved=True) for own in found.objects]
+    with pikepdf.open(tmp_path / "book.pdf") as document:
+        assert len(document.pages) >= 8
+        objects = [entry.unparse(resolved=True) for entry in document.objects]
     assert (tmp_path / "book.pdf").read_bytes().count(b" obj\n") < len(objects) / 2, "objects are packed"
     whole = b"\n".join(objects)
     assert b"/Outlines" in whole

@@ -64,16 +64,16 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def told(opened, folder):
-    """``told(address="")`` is the story in a window, its network there."""
+def shown_story(opened, folder):
+    """``shown_story(address="")`` is the story in a window, its network there."""
 
-    def told(address="", *, wait=True, **options):
+    def shown_story(address="", *, wait=True, **options):
         page = opened(folder / "index.html", address, reduced_motion="reduce", **options)
         if wait:
             page.wait_for_selector(".stage[data-network]")
         return page
 
-    return told
+    return shown_story
 
 
 @pytest.fixture(scope="module")
@@ -125,17 +125,17 @@ def texts(page):
 
 
 def numbers(strings):
-    found = re.findall(r"[−+-]?\d+(?:\.\d+)?", " ".join(strings))
-    return [float(number.replace("−", "-")) for number in found]
+    matches = re.findall(r"[−+-]?\d+(?:\.\d+)?", " ".join(strings))
+    return [float(number.replace("−", "-")) for number in matches]
 
 
 # -- the numbers -----------------------------------------------------------------------------------
 
 
-def test_numbers_of_the_third_picture_are_torchs(told, network):
+def test_numbers_of_the_third_picture_are_torchs(shown_story, network):
     attention, terms = torch_pass(network, COMMAND, interpret(COMMAND))
     scores = terms.sum((0, 1))[0]
-    page = told("#story?step=3&shown=1")
+    page = shown_story("#story?step=3&shown=1")
     shown = texts(page)
     assert numbers(text for text in shown if re.fullmatch(r"\d+\.\d", text)) == pytest.approx(
         scores.tolist(), abs=0.051
@@ -145,21 +145,21 @@ def test_numbers_of_the_third_picture_are_torchs(told, network):
     assert int(attention[0].argmax()) == len(COMMAND)  # the end mark, as the answer says
 
 
-def test_the_nine_terms_of_the_fifth_picture_are_the_librarys(told, network):
+def test_the_nine_terms_of_the_fifth_picture_are_the_librarys(shown_story, network):
     _, terms = torch_pass(network, COMMAND, interpret(COMMAND))
     end, rival = len(COMMAND), 1
     expected = terms[:, :, 0, end] - terms[:, :, 0, rival]
-    page = told("#story?step=5&shown=1")
+    page = shown_story("#story?step=5&shown=1")
     shown = [text for text in texts(page) if re.fullmatch(r"[+−]\d+\.\d|0", text)]
     assert numbers(shown) == pytest.approx(expected.flatten().tolist(), abs=0.051)
     assert int(expected.argmax()) == 8  # notebook times notebook, as the answer says
 
 
-def test_the_nine_terms_of_the_fifth_picture_add_up(told, network):
+def test_the_nine_terms_of_the_fifth_picture_add_up(shown_story, network):
     _, terms = torch_pass(network, COMMAND, interpret(COMMAND))
     end, rival = len(COMMAND), 1
     expected = terms[:, :, 0, end] - terms[:, :, 0, rival]
-    page = told("#story?step=5&shown=1")
+    page = shown_story("#story?step=5&shown=1")
     total = float(expected.sum())
     assert numbers([text for text in texts(page) if "add up" in text]) == pytest.approx([total], abs=0.051)
 
@@ -180,7 +180,7 @@ def test_the_answer_of_the_fifth_picture_has_the_librarys_numbers(network):
     assert f"Notebook times notebook, with {expected[2, 2]:.1f}." in PAGE
 
 
-def test_only_the_notebook_of_the_end_mark_knows_of_after(told, network):
+def test_only_the_notebook_of_the_end_mark_knows_of_after(shown_story, network):
     model, task, tables = network
     joined = ["and" if word == "after" else word for word in COMMAND]
     parts = []
@@ -191,7 +191,7 @@ def test_only_the_notebook_of_the_end_mark_knows_of_after(told, network):
         clock, entry = tables["encoder.temporal"][len(COMMAND)], tables["encoder.chi"][EOS]
         parts.append(states[0, -1] - clock - entry)
     assert (parts[0] - parts[1]).abs().max() > 0.1
-    shown = texts(told("#story?step=4&shown=1"))
+    shown = texts(shown_story("#story?step=4&shown=1"))
     assert [text for text in shown if text in ("the same", "different")] == [
         "the same",
         "the same",
@@ -200,23 +200,23 @@ def test_only_the_notebook_of_the_end_mark_knows_of_after(told, network):
 
 
 @pytest.mark.parametrize("swap", [[AFTER], [AFTER + 1, AFTER + 2]], ids=["after", "later words"])
-def test_swapped_states_do_in_the_page_what_they_do_in_torch(told, network, swap):
+def test_swapped_states_do_in_the_page_what_they_do_in_torch(shown_story, network, swap):
     _, task, _ = network
     joined = ids_of(task, ["and" if word == "after" else word for word in COMMAND])
     written, attention = torch_writes(network, COMMAND, swap)
-    found = told().evaluate(RUN, [ids_of(task, COMMAND), {"swap": {"words": joined, "places": swap}}])
-    assert found["written"] == written
-    torch.testing.assert_close(torch.tensor(found["attention"]).double(), attention, atol=1e-5, rtol=0)
+    ran = shown_story().evaluate(RUN, [ids_of(task, COMMAND), {"swap": {"words": joined, "places": swap}}])
+    assert ran["written"] == written
+    torch.testing.assert_close(torch.tensor(ran["attention"]).double(), attention, atol=1e-5, rtol=0)
 
 
-def test_the_seventh_picture_says_what_torch_writes(told, network):
+def test_the_seventh_picture_says_what_torch_writes(shown_story, network):
     _, task, _ = network
     words = task.target_vocabulary.words
     lines = []
     for swap in ([AFTER], [AFTER + 1, AFTER + 2]):
         written, _ = torch_writes(network, COMMAND, swap)
         lines.append(" ".join(words[token].removeprefix("I_").lower() for token in written[:-1]))
-    shown = [text.strip() for text in texts(told("#story?step=7&shown=1"))]
+    shown = [text.strip() for text in texts(shown_story("#story?step=7&shown=1"))]
     assert [
         text for text in shown if len(text.split()) == 3 and set(text.split()) <= {"run", "jump"}
     ] == lines
@@ -242,9 +242,9 @@ def sampled(task):
         }
 
 
-def test_counts_in_the_answers_are_those_of_the_network(told, network):
+def test_counts_in_the_answers_are_those_of_the_network(shown_story, network):
     _, task, _ = network
-    counts = told().evaluate(COUNT, list(sampled(task)))
+    counts = shown_story().evaluate(COUNT, list(sampled(task)))
     page = " ".join(PAGE.split())
     assert f"The network carries out {counts['perfect']} of {SAMPLE} unseen commands perfectly" in page
     assert f"Without the notebook {counts['without']} are left." in page
@@ -254,10 +254,10 @@ def test_counts_in_the_answers_are_those_of_the_network(told, network):
     assert f"swapping the words behind it in {counts['later']}" in page
 
 
-def test_torch_counts_perfect_commands_alike(told, network):
+def test_torch_counts_perfect_commands_alike(shown_story, network):
     _, task, _ = network
     few = list(sampled(task))[:40]
-    counts = told().evaluate(COUNT, few)
+    counts = shown_story().evaluate(COUNT, few)
     perfect = 0
     for command in few:
         words = [task.source_vocabulary.words[token] for token in command["source"][:-1]]
@@ -278,8 +278,8 @@ def test_courses_of_the_eighth_picture_are_the_committed_ones():
     assert all(course["accuracy"][-1] > 0.999 for course in slow)
 
 
-def test_pictures_that_are_kept_are_those_that_the_script_draws(told):
-    page = told()
+def test_pictures_that_are_kept_are_those_that_the_script_draws(shown_story):
+    page = shown_story()
     for step in range(1, STEPS + 1):
         kept = (ROOT / story.PICTURES / f"{step}.html").read_text(encoding="utf-8")
         assert page.evaluate("step => Instruments.storyPicture(step)", step) in kept, f"run {story.__name__}"
@@ -297,8 +297,8 @@ def step_of(page):
     return page.locator(".bar .where").inner_text()
 
 
-def test_a_guess_reveals_the_answer(told):
-    page = told()
+def test_a_guess_reveals_the_answer(shown_story):
+    page = shown_story()
     answer = page.locator(".story-answer").first
     assert not answer.is_visible()
     assert texts(page).count("?") == 3
@@ -307,8 +307,8 @@ def test_a_guess_reveals_the_answer(told):
     assert texts(page).count("?") == 0
 
 
-def test_a_guess_is_judged(told):
-    page = told()
+def test_a_guess_is_judged(shown_story):
+    page = shown_story()
     answer = page.locator(".story-answer").first
     page.locator("section > section").first.get_by_role("button", name="option a").click()
     assert answer.inner_text() == "Not so. Answer 1."
@@ -316,8 +316,8 @@ def test_a_guess_is_judged(told):
     assert right.inner_text() == "option b"
 
 
-def test_arrow_keys_show_before_they_go_on(told):
-    page = told()
+def test_arrow_keys_show_before_they_go_on(shown_story):
+    page = shown_story()
     page.keyboard.press("ArrowRight")
     assert page.locator(".story-answer").first.is_visible()
     page.keyboard.press("ArrowRight")
@@ -326,35 +326,35 @@ def test_arrow_keys_show_before_they_go_on(told):
     page.wait_for_function("document.querySelector('.where').textContent.startsWith('1')")
 
 
-def test_scrolling_moves_the_picture(told):
-    page = told(width=1280)
+def test_scrolling_moves_the_picture(shown_story):
+    page = shown_story(width=1280)
     page.locator("section > section").nth(4).scroll_into_view_if_needed()
     page.mouse.wheel(0, 500)
     page.wait_for_function("Number(document.querySelector('.where').textContent[0]) >= 5")
     assert "μ·μ" in texts(page) or "nine terms on" in texts(page)
 
 
-def test_keys_in_quick_succession_are_all_followed(told):
-    page = told()
+def test_keys_in_quick_succession_are_all_followed(shown_story):
+    page = shown_story()
     page.evaluate("""for (const _ of [1, 2, 3])
         document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }))""")
     page.wait_for_function("location.hash.includes('step=2') && location.hash.includes('shown=1')")
 
 
-def test_the_view_is_in_the_address(told):
-    page = told()
+def test_the_view_is_in_the_address(shown_story):
+    page = shown_story()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     page.wait_for_function("location.hash.includes('step=2') && location.hash.includes('shown=1')")
     address = page.evaluate("location.hash")
-    page = told(address)
+    page = shown_story(address)
     page.wait_for_timeout(400)
     assert step_of(page) == f"2 of {STEPS}"
     assert "have read “after”" in texts(page)
 
 
-def test_a_link_to_the_view_is_given_where_nothing_can_be_copied(told):
-    page = told("#story?step=6&shown=1")
+def test_a_link_to_the_view_is_given_where_nothing_can_be_copied(shown_story):
+    page = shown_story("#story?step=6&shown=1")
     page.evaluate(
         "Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject() } })"
     )
@@ -364,15 +364,15 @@ def test_a_link_to_the_view_is_given_where_nothing_can_be_copied(told):
     assert box.evaluate("element => element === document.activeElement")
 
 
-def test_nonsense_in_the_address_is_survived(told):
-    page = told("#story?step=99&shown=x&command=%3Cb%3E&swapped=abc&update=-4&notebook=x")
+def test_nonsense_in_the_address_is_survived(shown_story):
+    page = shown_story("#story?step=99&shown=x&command=%3Cb%3E&swapped=abc&update=-4&notebook=x")
     assert step_of(page) == f"{STEPS} of {STEPS}"
-    page = told("#story?step=6&shown=1&command=%3Cb%3E")
+    page = shown_story("#story?step=6&shown=1&command=%3Cb%3E")
     assert "run twice after jump" in texts(page)
 
 
-def test_one_command_survives_without_the_notebook(told):
-    page = told("#story?step=6&shown=1&notebook=0")
+def test_one_command_survives_without_the_notebook(shown_story):
+    page = shown_story("#story?step=6&shown=1&notebook=0")
     assert page.locator("svg.picture .wrong").count() > 0
     page.locator(".tools select").select_option("walk after run")
     assert page.locator("svg.picture .wrong").count() == 0
@@ -382,38 +382,38 @@ def test_one_command_survives_without_the_notebook(told):
     assert page.locator("svg.picture text.wrong").count() == 0
 
 
-def test_states_are_swapped_by_hand(told):
-    page = told("#story?step=7&shown=1&swapped=000")
+def test_states_are_swapped_by_hand(shown_story):
+    page = shown_story("#story?step=7&shown=1&swapped=000")
     assert page.locator("svg.picture .tile.wrong").count() == 0
     page.locator(".tools").get_by_role("button", name="end").click()
     assert page.locator("svg.picture .tile.wrong").count() > 0
     page.wait_for_function("location.hash.includes('swapped=001')")
 
 
-def test_on_a_telephone_nothing_sticks_out(told):
-    page = told(width=390, has_touch=True)
+def test_on_a_telephone_nothing_sticks_out(shown_story):
+    page = shown_story(width=390, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-def test_on_a_telephone_a_tap_answers(told):
-    page = told(width=390, has_touch=True)
+def test_on_a_telephone_a_tap_answers(shown_story):
+    page = shown_story(width=390, has_touch=True)
     page.locator("section > section").first.get_by_role("button", name="option b").tap()
     assert page.locator(".story-answer").first.inner_text() == "Yes. Answer 1."
 
 
-def test_without_scripts_each_step_has_its_picture(told):
-    page = told(wait=False, java_script_enabled=False)
+def test_without_scripts_each_step_has_its_picture(shown_story):
+    page = shown_story(wait=False, java_script_enabled=False)
     assert not page.locator(".story").is_visible()
     assert [picture.is_visible() for picture in page.locator(".story-picture svg").all()] == [True] * STEPS
 
 
-def test_without_scripts_answers_are_shown(told):
-    page = told(wait=False, java_script_enabled=False)
+def test_without_scripts_answers_are_shown(shown_story):
+    page = shown_story(wait=False, java_script_enabled=False)
     assert page.locator(".story-answer").first.is_visible()
 
 
-def test_on_paper_pictures_take_the_place_of_the_stage(told):
-    page = told()
+def test_on_paper_pictures_take_the_place_of_the_stage(shown_story):
+    page = shown_story()
     assert not page.locator(".story-picture").first.is_visible()
     page.emulate_media(media="print")
     assert not page.locator(".story").is_visible()
@@ -424,14 +424,14 @@ def test_on_paper_pictures_take_the_place_of_the_stage(told):
     assert page.locator(".story-answer").first.is_visible()
 
 
-def test_a_network_that_is_not_there_leaves_the_pictures(told, folder):
-    page = told(wait=False)
+def test_a_network_that_is_not_there_leaves_the_pictures(shown_story, folder):
+    page = shown_story(wait=False)
     page.evaluate("document.querySelector('.story').classList.remove('live')")
     assert page.locator(".story-picture").first.is_visible()
 
 
-def test_every_picture_says_what_it_shows(told):
-    page = told()
+def test_every_picture_says_what_it_shows(shown_story):
+    page = shown_story()
     for step in range(1, STEPS + 1):
         picture = (ROOT / story.PICTURES / f"{step}.html").read_text(encoding="utf-8")
         assert len(re.search(r'aria-label="([^"]+)"', picture)[1]) > 40

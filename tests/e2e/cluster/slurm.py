@@ -42,7 +42,9 @@ def cluster() -> Iterator[dict[str, str]]:
         host, settings = socket.gethostname().partition(".")[0], folder / "slurm.conf"
         with ExitStack() as taken:
             free = [taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-            ports = dict(zip(("controller", "node"), (own.getsockname()[1] for own in free), strict=True))
+            ports = dict(
+                zip(("controller", "node"), (listener.getsockname()[1] for listener in free), strict=True)
+            )
         settings.write_text(SETTINGS.format(host=host, folder=folder, **ports))
         # Snakemake takes SLURM_CONF from the environment of its jobs, which then look below /etc.
         (folder / "srun").write_text(f'#!/bin/sh\nSLURM_CONF={settings} exec {shutil.which("srun")} "$@"\n')
@@ -89,6 +91,6 @@ def _said(command: list[str], environment: dict[str, str]) -> str:
 if __name__ == "__main__":
     if reason := why_not():
         raise SystemExit(reason)
-    with cluster() as found:
-        print(f"export SLURM_CONF={found['SLURM_CONF']}", flush=True)
+    with cluster() as started:
+        print(f"export SLURM_CONF={started['SLURM_CONF']}", flush=True)
         signal.pause()

@@ -28,9 +28,9 @@ def home(folder) -> dict[str, str]:
 def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
     """How often each rule runs, and all that is said."""
     command = [*SNAKEMAKE, *where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
-    said = output_of(command, folder, code=code, **home(folder))
-    jobs = re.findall(r"^(fit|judge|report) +(\d+)$", said, re.MULTILINE)
-    return {name: int(count) for name, count in jobs}, said
+    output = output_of(command, folder, code=code, **home(folder))
+    jobs = re.findall(r"^(fit|judge|report) +(\d+)$", output, re.MULTILINE)
+    return {name: int(count) for name, count in jobs}, output
 
 
 @pytest.mark.long
@@ -38,9 +38,9 @@ def test_each_reading_of_a_shard_is_a_job(tmp_path):
     put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     cluster = ("--executor", "slurm", "--jobs", "8")
-    jobs, said = snakemake(tmp_path, *config, dry=True, where=cluster)
+    jobs, output = snakemake(tmp_path, *config, dry=True, where=cluster)
     assert jobs == {"fit": 3, "judge": 3, "report": 1}
-    commands = re.findall(r"attnlib\.cli analyse .*--shards 3 --layers 0-1 --stage (.*)", said)
+    commands = re.findall(r"attnlib\.cli analyse .*--shards 3 --layers 0-1 --stage (.*)", output)
     assert sorted(commands[:3]) == [f"fit --shard {shard}" for shard in range(3)]
     assert len(commands) == 7
 
@@ -50,19 +50,19 @@ def test_what_is_missing_is_named_before_any_job(tmp_path):
     put(tmp_path, {"a.txt": "", "b.txt": ""})
     config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
     (tmp_path / "a.txt").unlink()
-    for given, told in (
+    for given, message in (
         (config, "a.txt"),
         (("out=report", "model=m"), "say --config shards=… source=… t"),
         ((*config, "shards=two"), "shards=two: expected how many"),
     ):
-        assert told in snakemake(tmp_path, *given, dry=True, code=1)[1]
+        assert message in snakemake(tmp_path, *given, dry=True, code=1)[1]
 
 
 @pytest.mark.parametrize("name", ["1e3", '"q"', "[a, b]"])
 def test_a_name_that_is_yaml_as_well_is_a_name(name, tmp_path):
     save_traces(tmp_path / name, 0)
-    said = snakemake(tmp_path, f"traces={name}", f"out={name}", "shards=1", dry=True)[1]
-    assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in said
+    output = snakemake(tmp_path, f"traces={name}", f"out={name}", "shards=1", dry=True)[1]
+    assert f"--traces {shlex.quote(name)} --out {shlex.quote(name)} --shards 1" in output
 
 
 def test_a_changed_text_or_model_is_noticed(tmp_path):
@@ -87,8 +87,8 @@ def test_a_killed_analysis_with_hostile_names_goes_on(tmp_path):
     hostile = "'t' {x} {wildcards.shard} \"$(touch ran)\" `touch ran`;touch ran"
     save_traces(tmp_path / hostile, *range(4), name="{{{}}}")
     names = (f"traces={hostile}", "out=report", "shards=2")
-    said = snakemake(tmp_path, *names, "options=--every 2 --heads 0;touch${IFS}ran", code=1)[1]
-    assert "is not a list of numbers" in " ".join(said.split())
+    output = snakemake(tmp_path, *names, "options=--every 2 --heads 0;touch${IFS}ran", code=1)[1]
+    assert "is not a list of numbers" in " ".join(output.split())
     config = (*names, "options=--every 2")
     command = [*SNAKEMAKE, "--cores", "1", "--config", *config]
     killed(command, tmp_path, lambda: any(tmp_path.glob("report/parts/*/.lock")), **home(tmp_path))
@@ -112,11 +112,11 @@ def test_a_killed_analysis_with_hostile_names_goes_on(tmp_path):
     save_traces(changed.parent, 99)
     changed.with_name("99.safetensors").replace(changed)
     os.utime(changed, (date, date))
-    jobs, said = snakemake(tmp_path, *config, code=1)
+    jobs, output = snakemake(tmp_path, *config, code=1)
     assert jobs == ALL
-    said = " ".join(said.split())
-    assert "has sums of another analysis (traces is" in said
-    assert "delete report/parts to begin anew" in said
+    output = " ".join(output.split())
+    assert "has sums of another analysis (traces is" in output
+    assert "delete report/parts to begin anew" in output
     assert not list(tmp_path.rglob("ran"))
 
 
@@ -130,13 +130,15 @@ def test_an_analysis_with_a_killed_job_gives_the_bytes_of_one_without_a_cluster(
     name = 'it\'s "x" $(touch ran) `touch ran`'
     save_traces(tmp_path / name, *range(4))
     config = ["--config", f"traces={name}", "shards=2", "options=--every 2"]
-    own = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
+    variables = cluster | home(tmp_path) | {"PYTHONPATH": str(ROOT)}
     there = [*SNAKEMAKE, "--executor", "slurm", "--jobs", "4", *SOON, *config, "out=there"]
     reading = "there/parts/*/.lock", "-m", "attnlib.cli", "analyse"
-    said, code = with_one_killed(there, tmp_path, own, *reading)
-    assert code == 1, said
-    assert re.search(r"^fit +1$", output_of(there, tmp_path, **own), re.MULTILINE)  # not the other shard
-    output_of([*SNAKEMAKE, "--cores", "1", *config, "out=here"], tmp_path, **own)
+    output, code = with_one_killed(there, tmp_path, variables, *reading)
+    assert code == 1, output
+    assert re.search(
+        r"^fit +1$", output_of(there, tmp_path, **variables), re.MULTILINE
+    )  # not the other shard
+    output_of([*SNAKEMAKE, "--cores", "1", *config, "out=here"], tmp_path, **variables)
     given = {}
     for out in ("there", "here"):
         files = sorted((tmp_path / out).glob("[!.]*.*"))

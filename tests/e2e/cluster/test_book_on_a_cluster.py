@@ -16,9 +16,9 @@ def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_
     profile, name = "profiles/slurm/config.yaml", "robustness"
     copied(tmp_path, "Snakefile", profile, f"notebooks/attend/{name}.md")
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"]
-    said = output_of(command, tmp_path, ATTNLIB_ROOT=str(tmp_path), PYTHONPATH=str(ROOT))
-    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", said, re.MULTILINE)
-    jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in found]
+    output = output_of(command, tmp_path, ATTNLIB_ROOT=str(tmp_path), PYTHONPATH=str(ROOT))
+    rules = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", output, re.MULTILINE)
+    jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in rules]
     trainings = [resources for rule, resources in jobs if rule == "answer"]
     experiment = registry.load(name)
     assert len(trainings) == len(set(experiment.models(experiment.PROFILES["paper"])))

@@ -37,11 +37,11 @@ def undisturbed(tmp_path_factory) -> bytes:
 def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(undisturbed, tmp_path):
     """Killed while the second of two networks trains."""
     folder = checkout_with_environment(tmp_path)
-    own = {"PYTHONPATH": str(folder)}
+    variables = {"PYTHONPATH": str(folder)}
     locks = partial(folder.glob, "build/models/*/.lock")
-    killed(MAKE, folder, lambda: len([*locks()]) == 2, **own)
+    killed(MAKE, folder, lambda: len([*locks()]) == 2, **variables)
     assert not (folder / RESULT).exists()
-    output_of(MAKE, folder, **own)
+    output_of(MAKE, folder, **variables)
     assert (folder / RESULT).read_bytes() == undisturbed
 
 
@@ -49,10 +49,10 @@ def test_make_paper_goes_on_after_a_kill_to_the_same_bytes(undisturbed, tmp_path
 def test_the_paper_profile_survives_a_killed_job_with_the_same_numbers(undisturbed, cluster, tmp_path):
     checkout = checkout_of_two(tmp_path)
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *SOON, "paper"]
-    own = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
+    variables = cluster | {"PYTHONPATH": str(checkout), "ATTNLIB_ROOT": str(checkout)}
     training = "build/models/*/.lock", "-m", "companion.results.answer"
-    said, code = with_one_killed(command, checkout, own, *training)
-    assert code == 0, said
-    submitted = set(re.findall(r"SLURM jobid (\d+)", said))
-    assert len(submitted) == 4, said  # two networks, one of them twice, and the result
+    output, code = with_one_killed(command, checkout, variables, *training)
+    assert code == 0, output
+    submitted = set(re.findall(r"SLURM jobid (\d+)", output))
+    assert len(submitted) == 4, output  # two networks, one of them twice, and the result
     assert (checkout / RESULT).read_bytes() == undisturbed

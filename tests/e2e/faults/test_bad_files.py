@@ -23,8 +23,8 @@ def test_gold_links(tmp_path, lines, first):
     """Links that are read count from 0, and a line of Pharaoh's is a pair."""
     path = tmp_path / "gold"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
-    found = outcome("gold links", lambda: read_gold(path, first=first))
-    for gold in found.links if found is not None else ():
+    alignments = outcome("gold links", lambda: read_gold(path, first=first))
+    for gold in alignments.links if alignments is not None else ():
         assert gold is None or (gold.sure <= gold.possible and min(min(link) for link in gold.possible) >= 0)
 
 
@@ -48,9 +48,9 @@ def test_sides_of_a_file(tmp_path, name, source, target, place, damage):
     content = CONTENTS[name].encode() if name in CONTENTS else zipped(path, texts=place % 4)
     path.write_bytes(content[:place] + damage + content[place + len(damage) :] if damage else content)
     sides = [Path(f"{path}#{part}") for part in (source, target)]
-    found = outcome("sides of a file", lambda: list(read_pairs(*sides)))
-    if found is not None:
-        for side, read_together in zip(sides, zip(*found, strict=True), strict=False):
+    pairs = outcome("sides of a file", lambda: list(read_pairs(*sides)))
+    if pairs is not None:
+        for side, read_together in zip(sides, zip(*pairs, strict=True), strict=False):
             assert [line for line in read_together if line is not None] == list(read_lines(side))
 
 
@@ -79,5 +79,5 @@ def checkpoint(tmp_path_factory):
 def test_options_of_writing(checkpoint, options):
     """What is written ends within the longest, or the options are refused."""
     read, tokens = checkpoint
-    found = outcome("options of writing", lambda: read.write(tokens, 5, options))
-    assert found is None or found.target.shape[1] <= 5
+    written = outcome("options of writing", lambda: read.write(tokens, 5, options))
+    assert written is None or written.target.shape[1] <= 5

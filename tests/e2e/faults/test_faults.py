@@ -61,7 +61,7 @@ from tests.tables import beside
 pytestmark = pytest.mark.slow
 
 
-def forked(work, told: Path, before=lambda: None) -> int:
+def forked(work, log: Path, before=lambda: None) -> int:
     """Exit code of some work in a process of its own, or minus the signal; what it says goes to a file.
 
     A mistake of the code is code 1, with its traceback.
@@ -79,7 +79,7 @@ def forked(work, told: Path, before=lambda: None) -> int:
             print(line)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-            told.write_text(sys.stdout.getvalue())
+            log.write_text(sys.stdout.getvalue())
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -161,19 +161,19 @@ def analysis(folder):
 
 def contents(folder):
     """All files but locks, without what differs from run to run: when it was, and how long it took."""
-    found = {}
+    files = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(".lock"):
             content = path.read_bytes().replace(str(folder).encode(), b"")
             if path.name == "history.json":
                 kept = {"records", "held_out", "parameters", "tensors"}
                 there = sorted(sealed.loads(content.decode()).items())
-                content = json.dumps([own for own in there if own[0] in kept]).encode()
+                content = json.dumps([entry for entry in there if entry[0] in kept]).encode()
             if path.name == "analysis.safetensors":  # its checksum and its padding go by the folder's name
                 content = re.sub(rb'"sha256":"\w+"| ', b"", content[8:])
             content = re.sub(rb'"seconds": ?[\d.]+|"date": ?"[^"]*"', b"", content)
-            found[str(path.relative_to(folder))] = content
-    return found
+            files[str(path.relative_to(folder))] = content
+    return files
 
 
 @pytest.fixture(params=[training, procedure, archive, components, result, analysis])
@@ -184,8 +184,8 @@ def target(request):
 def finished(target, folder, **options):
     """What work leaves in a folder where nothing disturbs it, whatever was there before."""
     folder.mkdir(exist_ok=True)
-    told = folder.parent / "told"
-    assert forked(partial(target, folder), told, **options) == 0, told.read_text()
+    log = folder.parent / "told"
+    assert forked(partial(target, folder), log, **options) == 0, log.read_text()
     return contents(folder)
 
 
@@ -200,10 +200,10 @@ def whole(target, tmp_path):
 def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole, tmp_path):
     expected, made = whole
     for n in sorted(random.Random(0).sample(range(1, made + 1), min(made, 5 * SIZE))):
-        folder, told = tmp_path / str(n), tmp_path / "told"
+        folder, log = tmp_path / str(n), tmp_path / "told"
         folder.mkdir()
         before = partial(changes, folder, lambda at, n=n: at == n and signal.raise_signal(signal.SIGKILL))
-        assert forked(partial(target, folder), told, before) == -signal.SIGKILL
+        assert forked(partial(target, folder), log, before) == -signal.SIGKILL
         assert finished(target, folder) == expected, n
         COUNTS["kills, all identical after the same work was asked for again"] += 1
         shutil.rmtree(folder)
@@ -212,15 +212,15 @@ def test_killed_before_any_change_of_a_file_it_goes_on_to_the_same(target, whole
 def test_a_run_that_ran_out_of_room_goes_on_to_the_same(target, whole, tmp_path):
     (expected, _), draw = whole, random.Random(1)
     for room in sorted({1, *(draw.randrange(1, 6000) for _ in range(1 + SIZE // 2))}):
-        folder, told = tmp_path / str(room), tmp_path / "told"
+        folder, log = tmp_path / str(room), tmp_path / "told"
         folder.mkdir()
 
         def before(room=room):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
 
-        code = forked(partial(target, folder), told, before)
-        assert code in (0, 2), told.read_text()
+        code = forked(partial(target, folder), log, before)
+        assert code in (0, 2), log.read_text()
         assert code == 0 or not list(folder.rglob(".*.tmp"))
         assert finished(target, folder) == expected, room
         COUNTS["disks too small, all said in a line or large enough, all identical afterwards"] += 1
@@ -241,10 +241,10 @@ def test_of_two_at_once_both_end_or_one_is_told(target, tmp_path):
             os._exit(forked(partial(target, folder), tmp_path / "second"))
         first = forked(partial(target, folder), tmp_path / "first")
         codes = [first, os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])]
-        told = [(tmp_path / name).read_text() for name in ("first", "second")]
+        logs = [(tmp_path / name).read_text() for name in ("first", "second")]
         refused = target is analysis and 2 in codes  # the others wait
-        assert sorted(codes) == [0, 2 * refused], told
-        assert not refused or "is being written by process" in told[codes.index(2)]
+        assert sorted(codes) == [0, 2 * refused], logs
+        assert not refused or "is being written by process" in logs[codes.index(2)]
         assert contents(folder) == alone
         COUNTS["pairs of writers, all whole"] += 1
 
@@ -258,9 +258,9 @@ def reread(target, folder):
     if target is analysis:
         analysis(folder)
         return (folder / "report" / "heads.csv").read_text()
-    found = Store(folder / "models", trains=False).open(MODEL if target is training else COPYING)
-    tensors = found.model.state_dict() if target is training else found.tensors
-    return repr([found.history, *(own.tolist() for own in tensors.values())])
+    product = Store(folder / "models", trains=False).open(MODEL if target is training else COPYING)
+    tensors = product.model.state_dict() if target is training else product.tensors
+    return repr([product.history, *(tensor.tolist() for tensor in tensors.values())])
 
 
 @pytest.mark.parametrize("target", [training, procedure, result, analysis])  # components: of all their bits
@@ -277,11 +277,11 @@ def test_a_flipped_bit_of_any_file_is_noticed_or_moves_nothing(target, tmp_path)
         content = path.read_bytes()
         flip(path, draw.randrange(len(content)), draw.randrange(8))
         try:
-            found = reread(target, folder)
+            again = reread(target, folder)
         except AttnlibError:
             COUNTS["flipped bits that were noticed"] += 1
         else:
-            assert found == expected, path
+            assert again == expected, path
             COUNTS["flipped bits that moved nothing"] += 1
         path.write_bytes(content)
 
@@ -294,7 +294,9 @@ WORDS += ["1_000", "½", "\x00", "9" * 30, "../..", "$(id)", "{x}", "\u2028", "\
 TEXTS = st.sampled_from(WORDS) | st.integers().map(str) | st.floats().map(str) | st.text(max_size=20)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | TEXTS,
-    lambda own: st.lists(own, max_size=3) | st.dictionaries(st.text(max_size=5), own, max_size=3),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -315,14 +317,14 @@ def outcome(kind, use):
     signal.signal(signal.SIGALRM, hangs)
     signal.alarm(120)
     try:
-        found = use()
+        answer = use()
     except AttnlibError as error:
         COUNTS[f"{kind}: refused in a line" if str(error) else f"{kind}: REFUSED WITHOUT A WORD"] += 1
         return None
     finally:
         signal.alarm(0)
     COUNTS[f"{kind}: used"] += 1
-    return found
+    return answer
 
 
 @cache
@@ -373,8 +375,8 @@ def test_parallel_texts(tmp_path, source, target, encoding, line):
     paths = tmp_path / "a", tmp_path / "b"
     paths[0].write_bytes(source + (20 * (line + " b\n")).encode(encoding, "replace"))
     paths[1].write_bytes(target + (20 * (line + " c\r\n")).encode(encoding, "replace"))
-    found = outcome("parallel texts", lambda: (check_parallel(*paths), read_parallel(*paths))[1])
-    for path, read in zip(paths, found or (), strict=found is not None):
+    pairs = outcome("parallel texts", lambda: (check_parallel(*paths), read_parallel(*paths))[1])
+    for path, read in zip(paths, pairs or (), strict=pairs is not None):
         text = text_of(path.read_bytes())
         if text is not None:
             lines = text.removesuffix("\n").split("\n")
@@ -391,9 +393,9 @@ def test_tables(tmp_path, rows, separator, more):
     rows = [["text", "label"], *[["a b", "yes"], ["c", "no"]] * 15, *rows]
     lines = [separator.join(row) for row in rows]
     (tmp_path / "t.tsv").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n" + more)
-    found = outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
-    if found is not None and not more:
-        read = [(text, found.classes[label]) for text, label in found.train]
+    table = outcome("tables", lambda: read_own(tmp_path / "t.tsv", {}))
+    if table is not None and not more:
+        read = [(text, table.classes[label]) for text, label in table.train]
         assert read == [(text, label.strip()) for text, label in filter(any, rows[1:])]
 
 
@@ -422,8 +424,8 @@ def test_components(tmp_path, tables, method):
     ones = torch.ones(3, 2, dtype=torch.float64)
     sound = {"position_sums": ones[:2], "token_sums": ones, "pair_counts": ones.long()}
     sealed.save_file(sound | tables, tmp_path / "c", {"format": "attnlib.components/1", "method": method})
-    found = outcome("components", lambda: Components.load(tmp_path / "c"))
-    assert found is None or bool(found.temporal.isfinite().all())
+    read = outcome("components", lambda: Components.load(tmp_path / "c"))
+    assert read is None or bool(read.temporal.isfinite().all())
 
 
 SIZES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
@@ -450,13 +452,13 @@ def test_traces(tmp_path, tensors):
     stream = Stream.saved(tmp_path)
     if outcome("traces", lambda: analyse(stream, every=1)) is None:
         return
-    found = read_pass(tmp_path / "0.safetensors")
-    for one in found.attentions:
-        sums = found.softmax(one, 0).sum(-1)[found.allowed(one).any(-1)]
+    model_pass = read_pass(tmp_path / "0.safetensors")
+    for attention in model_pass.attentions:
+        sums = model_pass.softmax(attention, 0).sum(-1)[model_pass.allowed(attention).any(-1)]
         assert torch.allclose(sums, torch.ones_like(sums), atol=1e-5)
     for side in ("source", "target"):
         given = tensors[f"{side}_tokens"][tensors[f"{side}_mask"].bool()]
-        assert found.tokens(side)[found.mask(side)].tolist() == given.tolist()
+        assert model_pass.tokens(side)[model_pass.mask(side)].tolist() == given.tolist()
 
 
 @pytest.fixture(scope="module")
@@ -495,15 +497,17 @@ def test_model_folders(model_folder, tmp_path, data, content):
         stream = Checkpoint.load(str(folder)).stream(texts)
         return stream.trace(next(iter(stream.batches())))
 
-    found = outcome("model folders", attended)
-    assert found is None or bool(found.attentions[0].weights.isfinite().all())
+    model_pass = outcome("model folders", attended)
+    assert model_pass is None or bool(model_pass.attentions[0].weights.isfinite().all())
 
 
 @tried(st.data(), JSON)
 def test_claims(tmp_path, data, content):
-    own = claim("a-claim")
-    own[data.draw(st.sampled_from([*own, "about", "published", "presupposes", "smallest_effect"]))] = content
-    write_paper(tmp_path, own)
+    entry = claim("a-claim")
+    entry[data.draw(st.sampled_from([*entry, "about", "published", "presupposes", "smallest_effect"]))] = (
+        content
+    )
+    write_paper(tmp_path, entry)
     text = (tmp_path / "p.yaml").read_text()
     if data.draw(st.booleans()):
         (tmp_path / "p.yaml").write_text(text[: data.draw(st.integers(0, len(text) - 5))])

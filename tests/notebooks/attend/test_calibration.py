@@ -175,7 +175,7 @@ def points_of(*measured, families="aaa"):
 def once(*measured):
     """Statistics of networks that are each taken once."""
     calibrations = Calibrations.of(points_of(*measured))
-    return {name: found[0] for name, found in statistics(calibrations, np.ones((1, len(measured)))).items()}
+    return {name: values[0] for name, values in statistics(calibrations, np.ones((1, len(measured)))).items()}
 
 
 def of(values, way="exchange", side="both", outcome="attention"):

@@ -50,9 +50,9 @@ def test_a_sentence_that_is_its_own_twin_moves_no_attention(store, monkeypatch):
     twins = twins_of(model.task, 60)
     twins.places[1] = places[1]  # or no word would be judged
     monkeypatch.setattr(experiment, "twins_of", lambda task, samples: twins)
-    found = measure_transplant(model, fit_samples=600, samples=60)
+    measured = measure_transplant(model, fit_samples=600, samples=60)
     for transplant in experiment.TRANSPLANTS:
-        assert found[transplant]["variation"] == pytest.approx(0, abs=1e-5)
+        assert measured[transplant]["variation"] == pytest.approx(0, abs=1e-5)
 
 
 def test_keys_that_turn_attention_oftener_than_queries_lead():
@@ -87,14 +87,14 @@ def test_each_part_is_correlated_by_itself():
     """Of two parts that move attention more on some tasks, one has the smaller share where it does."""
     temporal = [exchange(task, "temporal", place / 10) for place, task in enumerate(TASKS)]
     contrary = [exchange(task, "input", place / 10, share=-place) for place, task in enumerate(TASKS)]
-    found = followed(*temporal, *contrary)
-    assert (found["temporal", "share"]["value"], found["input", "share"]["value"]) == (1, -1)
+    measured = followed(*temporal, *contrary)
+    assert (measured["temporal", "share"]["value"], measured["input", "share"]["value"]) == (1, -1)
 
 
 def test_exchanges_that_move_little_are_left_out_of_large_ones():
     exchanges = [exchange(task, "temporal", 0.2 * place) for place, task in enumerate(TASKS)]  # 0 to 0.6
-    found = followed(*exchanges)
-    assert (found["all", "costs"]["n"], found["large", "costs"]["n"]) == (4, 2)
+    measured = followed(*exchanges)
+    assert (measured["all", "costs"]["n"], measured["large", "costs"]["n"]) == (4, 2)
 
 
 def test_the_exchange_of_whole_states_is_not_correlated():

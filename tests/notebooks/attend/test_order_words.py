@@ -145,12 +145,12 @@ def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
     fitted, pairs, _, _ = setting
     sides = [corpus.subset([3]) for corpus in (pairs.first, pairs.second)]
     columns = [column[3:4] for column in (pairs.positions, pairs.groups, pairs.forks, pairs.gold)]
-    one, model = experiment.Pairs(pairs.swap, *sides, *columns), trained.model
+    pair, model = experiment.Pairs(pairs.swap, *sides, *columns), trained.model
     batch, swapped = (collate(corpus, [0]) for corpus in sides)
     longest = fitted.encoder.n_positions, fitted.decoder.n_positions
     with torch.inference_mode():
-        effects = experiment.fit_effects(model, one, len(trained.task.source_vocabulary), longest)
-        exchange = experiment.exchange_of(one)
+        effects = experiment.fit_effects(model, pair, len(trained.task.source_vocabulary), longest)
+        exchange = experiment.exchange_of(pair)
         predicted = experiment.predict_rows(model, batch, model(batch), exchange, fitted, effects)
         after = experiment.rerun(model, batch, swapped).attention
     torch.testing.assert_close(predicted["both"], after, atol=1e-5, rtol=1e-4)
@@ -159,8 +159,8 @@ def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
 
 def test_without_recurrence_only_the_swapped_column_changes(store):
     trained = store.model(ModelSpec("reordering", "AO", **SETTINGS))
-    found = experiment.measure_order_words(trained, 200, 12, 20)
-    for swap in found.values():
+    measured = experiment.measure_order_words(trained, 200, 12, 20)
+    for swap in measured.values():
         assert swap["outside"]["same"] == pytest.approx(0, abs=1e-6)
         unused = ("decoder_input", "decoder_residual", "encoder_context")
         assert not any(swap["routes"]["same"][route] for route in unused)

@@ -26,14 +26,14 @@ def test_parts_come_from_valid_places_of_the_sample_or_of_the_batch():
     mask = torch.tensor([[True, True, True], [True, True, False]])
     numbers = torch.arange(1.0, 7).view(2, 3, 1) * mask[..., None]
     parts = Parts(numbers, 10 * numbers, 100 * numbers, mask)
-    found = measure.exchanged(parts, torch.Generator().manual_seed(0))
-    for sample, own in enumerate(([1, 2, 3], [4, 5, 0])):
-        assert sorted(found["temporal"][sample].flatten().tolist()) == sorted(own)
-        assert sorted(found["state"][sample].flatten().tolist()) == sorted(111 * n for n in own)
+    exchanged = measure.exchanged(parts, torch.Generator().manual_seed(0))
+    for sample, places in enumerate(([1, 2, 3], [4, 5, 0])):
+        assert sorted(exchanged["temporal"][sample].flatten().tolist()) == sorted(places)
+        assert sorted(exchanged["state"][sample].flatten().tolist()) == sorted(111 * n for n in places)
     for name, scale in (("input", 10), ("residual", 100)):
-        assert sorted(found[name][mask].flatten().tolist()) == [scale * n for n in (1, 2, 3, 4, 5)]
-        assert found[name][~mask].abs().sum() == 0
-    assert found["temporal"][1, 2] == 0
+        assert sorted(exchanged[name][mask].flatten().tolist()) == [scale * n for n in (1, 2, 3, 4, 5)]
+        assert exchanged[name][~mask].abs().sum() == 0
+    assert exchanged["temporal"][1, 2] == 0
 
 
 @pytest.mark.parametrize("kind", ["AED", "AO"])
@@ -47,7 +47,7 @@ def test_states_that_are_left_alone_give_the_network_itself(kind):
 
 
 def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch):
-    found = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
+    measured = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
 
     def itself(parts, draw):
         return dict(zip(STATE_PARTS, parts, strict=True)) | {"state": parts.total()}
@@ -55,12 +55,12 @@ def test_a_part_that_is_exchanged_for_itself_changes_nothing(store, monkeypatch)
     monkeypatch.setattr(measure, "exchanged", itself)
     same = measure.measure_interchange(store.model(SPEC), fit_samples=600, samples=100)
     for side in SIDES:
-        assert found["exchanged"][side]["state"]["variation"] > 0
+        assert measured["exchanged"][side]["state"]["variation"] > 0
         for outcome in same["exchanged"][side].values():
             assert outcome["variation"] == pytest.approx(0, abs=1e-5)
             assert (outcome["moved"], outcome["changed"]) == (pytest.approx(0, abs=0.01),) * 2
             assert outcome["accuracy"] == pytest.approx(same["accuracy"], abs=0.01)
-    assert same["removed"] == found["removed"]
+    assert same["removed"] == measured["removed"]
 
 
 # What residuals hold, in networks in which it is known, and levels of decay.
@@ -106,10 +106,10 @@ def test_the_interaction_rebuilds_attention_without_recurrence(contents):
 
 def test_words_before_are_found_at_their_lag():
     tokens = [2, 0, 1, 2]
-    found = measure.lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
+    lags = measure.lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
     there = [(place, lag - 1, tokens[place - lag]) for place in range(4) for lag in range(1, place + 1)]
-    assert [tuple(at) for at in found.view(4, measure.LAGS, 3).nonzero().tolist()] == there
-    assert found.sum() == len(there)
+    assert [tuple(at) for at in lags.view(4, measure.LAGS, 3).nonzero().tolist()] == there
+    assert lags.sum() == len(there)
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +147,9 @@ def test_a_network_without_recurrence_has_the_smaller_residual(robustness):
 
 def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, monkeypatch):
     monkeypatch.setattr("notebooks.attend.robustness.experiment.greedy", lambda model, batch, steps: batch)
-    found = experiment.measure_robustness(store.model(SPEC), samples=60)
-    assert found["same_words"] == 1
-    assert found["free_running"] == found["teacher_forced"]
+    measured = experiment.measure_robustness(store.model(SPEC), samples=60)
+    assert measured["same_words"] == 1
+    assert measured["free_running"] == measured["teacher_forced"]
 
 
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])

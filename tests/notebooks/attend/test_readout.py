@@ -36,21 +36,21 @@ def test_parts_with_the_bias_sum_to_the_logits(trained):
 
 
 def test_the_whole_network_is_as_accurate_as_evaluation_says(trained):
-    found = experiment.measure_readout(trained, 100)
+    measured = experiment.measure_readout(trained, 100)
     expected = evaluate(trained.model, trained.task.held_out)["token_accuracy"]
-    assert found["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
-    assert found["accuracy"]["mean"]["full"] == found["accuracy"]["zero"]["full"]
+    assert measured["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
+    assert measured["accuracy"]["mean"]["full"] == measured["accuracy"]["zero"]["full"]
 
 
 def test_every_ablation_has_its_accuracy(trained):
-    found = experiment.measure_readout(trained, 100)
-    assert set(found["accuracy"]["zero"]) == set(experiment.ABLATIONS)
+    measured = experiment.measure_readout(trained, 100)
+    assert set(measured["accuracy"]["zero"]) == set(experiment.ABLATIONS)
 
 
 def test_shares_of_the_readout_sum_to_one(trained):
-    found = experiment.measure_readout(trained, 100)
+    measured = experiment.measure_readout(trained, 100)
     for share in ("margin_share", "margin_covariance", "logit_share"):
-        assert sum(found[share].values()) == pytest.approx(1, abs=1e-4)
+        assert sum(measured[share].values()) == pytest.approx(1, abs=1e-4)
 
 
 @pytest.fixture
@@ -88,20 +88,20 @@ def test_margins_of_a_hand_worked_row():
     margins = experiment.Margins(outputs)
     margins.update(parts.expand(-1, -1, 2, -1), torch.zeros(6), torch.tensor([4, 3]))
     assert margins.rows == 1  # a word never said in training has no margin
-    found = margins.result()
+    result = margins.result()
     # Centred over three words: 3 − 1 = 2 from the one, 0 + 1 = 1 from the other.
-    assert found["mean_margin"] == pytest.approx(3)
-    assert found["margin_share"]["context_input"] == pytest.approx(2 / 3)
-    assert found["margin_share"]["decoder_temporal"] == pytest.approx(1 / 3)
+    assert result["mean_margin"] == pytest.approx(3)
+    assert result["margin_share"]["context_input"] == pytest.approx(2 / 3)
+    assert result["margin_share"]["decoder_temporal"] == pytest.approx(1 / 3)
 
 
 def test_translations_come_from_links_grammar_or_co_occurrence():
     reversal, scan = load("reversal", n_train=20, n_held_out=20), load("scan", n_train=20)
     assert experiment.translations(reversal) == ({4: 4, 5: 5, 6: 6}, "gold")
-    found, known_from = experiment.translations(scan)
+    translated, known_from = experiment.translations(scan)
     left, twice = scan.source_vocabulary.encode(["left", "twice"]).tolist()
-    assert (known_from, scan.target_vocabulary.words[found[left]]) == ("grammar", "I_TURN_LEFT")
-    assert twice not in found
+    assert (known_from, scan.target_vocabulary.words[translated[left]]) == ("grammar", "I_TURN_LEFT")
+    assert twice not in translated
     corpus = Corpus.from_ids([[4, 5], [4, 6], [5]], [[6, 5], [6, 4], [5]])
     text = Task("text", Vocabulary.of("abc"), Vocabulary.of("abc"), corpus, corpus)
     assert experiment.translations(text) == ({4: 6, 5: 5, 6: 4}, "dice")

@@ -48,8 +48,8 @@ def settings_of(varied=NOTHING, planned=PLANNED, free=FREE):
 
 def test_shares_are_subtracted_seed_by_seed():
     """0.7 − 0.1 and 0.6 − 0.2."""
-    found = half_of_headline(settings_of(), "temporal_share_leads_scan", factor=PLAN)
-    assert (found["value"], found["n"], found["holds"]) == (pytest.approx(0.5), 2, True)
+    half = half_of_headline(settings_of(), "temporal_share_leads_scan", factor=PLAN)
+    assert (half["value"], half["n"], half["holds"]) == (pytest.approx(0.5), 2, True)
 
 
 def test_similarities_are_compared_on_one_to_one():
@@ -57,8 +57,8 @@ def test_similarities_are_compared_on_one_to_one():
 
 
 def test_a_level_that_scan_lacks_is_compared_with_scan_as_planned():
-    found = settings_of(table(networks("one_to_one", [0.3, 0.4], **NARROW)))
-    leads = half_of_headline(found, "temporal_share_leads_scan", **NARROW)
+    settings = settings_of(table(networks("one_to_one", [0.3, 0.4], **NARROW)))
+    leads = half_of_headline(settings, "temporal_share_leads_scan", **NARROW)
     assert (leads["value"], leads["scan_varied"]) == (pytest.approx(0.2), False)
 
 
@@ -71,19 +71,19 @@ def test_a_level_that_scan_has_is_compared_there():
 
 
 def test_a_difference_of_zero_does_not_hold():
-    found = half_of_headline(settings_of(), "temporal_share_leads_scan", factor="running", level="free")
-    assert (found["value"], found["holds"], found["clearly"]) == (0, False, False)
+    half = half_of_headline(settings_of(), "temporal_share_leads_scan", factor="running", level="free")
+    assert (half["value"], half["holds"], half["clearly"]) == (0, False, False)
 
 
 def test_one_network_is_not_clearly_above_zero():
-    one = table(networks("one_to_one", [0.7]), networks("scan", [0.1]))
-    found = half_of_headline(settings_of(planned=one), "temporal_share_leads_scan", factor=PLAN)
-    assert (found["holds"], found["clearly"]) == (True, False)
+    planned = table(networks("one_to_one", [0.7]), networks("scan", [0.1]))
+    half = half_of_headline(settings_of(planned=planned), "temporal_share_leads_scan", factor=PLAN)
+    assert (half["holds"], half["clearly"]) == (True, False)
 
 
 def test_a_level_of_scan_alone_says_nothing_of_the_headline():
-    found = settings_of(table(networks("scan", [0.1, 0.2], **NARROW)))
-    assert {row["factor"] for row in found.records()} == {PLAN, "running"}
+    settings = settings_of(table(networks("scan", [0.1, 0.2], **NARROW)))
+    assert {row["factor"] for row in settings.records()} == {PLAN, "running"}
 
 
 def test_without_scan_there_is_no_headline():
@@ -99,9 +99,9 @@ def test_residuals_move_between_the_levels_with_extreme_means():
         for level, shares in by_level.items()
         for seed, share in enumerate(shares)
     ]
-    (found,) = experiment.governs(table(rows)).records()
-    assert (found["lowest"], found["highest"]) == ("8", "32")
-    assert (found["value"], found["n"]) == (pytest.approx(0.2), 2)
+    (row,) = experiment.governs(table(rows)).records()
+    assert (row["lowest"], row["highest"]) == ("8", "32")
+    assert (row["value"], row["n"]) == (pytest.approx(0.2), 2)
 
 
 def test_one_level_moves_nothing():

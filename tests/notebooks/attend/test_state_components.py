@@ -31,7 +31,7 @@ def fitted(parts):
 def test_held_out_shares_agree_with_a_loop():
     (states, tokens, mask), held_out = batch(0), batch(1)
     exact, averages = fitted((states, tokens, mask))
-    found = experiment.HeldOutVariance(exact).update(*held_out).result()
+    shares = experiment.HeldOutVariance(exact).update(*held_out).result()
     rows = held_out[0][held_out[2]]
     total = float((rows - rows.mean(0)).square().sum())
     predicted = {
@@ -42,9 +42,9 @@ def test_held_out_shares_agree_with_a_loop():
     }
     for name, of in predicted.items():
         guessed = [of(t, int(held_out[1][sample, t])) for sample, t in held_out[2].nonzero().tolist()]
-        assert found[name] == pytest.approx(1 - float((rows - torch.stack(guessed)).square().sum()) / total)
-    assert found["input_unique"] == pytest.approx(found["additive"] - found["temporal"])
-    assert found["temporal_unique"] == pytest.approx(found["additive"] - found["input"])
+        assert shares[name] == pytest.approx(1 - float((rows - torch.stack(guessed)).square().sum()) / total)
+    assert shares["input_unique"] == pytest.approx(shares["additive"] - shares["temporal"])
+    assert shares["temporal_unique"] == pytest.approx(shares["additive"] - shares["input"])
 
 
 def test_distance_of_the_two_fits_agrees_with_a_loop():

@@ -21,7 +21,9 @@ from tests.notebooks.worked import assert_answer
 def trained(store):
     """One network of each kind, by the name the chapter gives it."""
     planned = experiment.measurements(tiny("temporal_formation", cell="gru,lstm"))
-    return {experiment.name_of(each.spec)["kind"]: store.model(each.spec) for each in planned}
+    return {
+        experiment.name_of(measurement.spec)["kind"]: store.model(measurement.spec) for measurement in planned
+    }
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])
@@ -29,18 +31,18 @@ def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(
     """With one sample μ_t is its state, and the average input at each position its word: the two agree."""
     fitted = fit_components(trained[kind], 1)
     encoder, decoder = experiment.wordless_states(trained[kind], fitted, "average_by_position")
-    for curve, own in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
-        seen = own.position_counts > 0
-        torch.testing.assert_close(curve[seen].double(), own.temporal[seen], atol=1e-5, rtol=1e-4)
+    for curve, components in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
+        seen = components.position_counts > 0
+        torch.testing.assert_close(curve[seen].double(), components.temporal[seen], atol=1e-5, rtol=1e-4)
 
 
 def test_average_input_is_weighted_by_counts(trained):
     fitted, corpus = fit_components(trained["AO"], 50), trained["AO"].task.train
     embedding = trained["AO"].model.source_embedding.weight.detach()
     ids = np.concatenate([np.append(corpus.source(i), 2) for i in range(50)])
-    found = experiment.wordless_input(embedding, fitted.encoder, "average", 30)
-    torch.testing.assert_close(found[0], embedding[ids].mean(0), atol=1e-6, rtol=1e-5)
-    assert found.shape == (30, 8)
+    embedded = experiment.wordless_input(embedding, fitted.encoder, "average", 30)
+    torch.testing.assert_close(embedded[0], embedding[ids].mean(0), atol=1e-6, rtol=1e-5)
+    assert embedded.shape == (30, 8)
     assert not experiment.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
 
@@ -174,11 +176,7 @@ def test_between_by_hand(given, expected):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            (3000, 20, 8), "at most 4,096: take shorter sentences", id="at_most_4_096_take_shorter_sentences"
-        )
-    ],
+    [pytest.param((3000, 20, 8), "at most 4,096: take shorter sentences", id="too many contexts")],
 )
 def test_unrolled_components_refuses(given, message):
     assert_refused(partial(UnrolledComponents, *given), message)

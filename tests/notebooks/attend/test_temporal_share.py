@@ -40,10 +40,10 @@ def of_two_families(scan=5):
 @pytest.mark.slow
 def test_marks_of_one_dial_widen_the_interval_as_one_family():
     """Of two families, two draws in four are of one family alone."""
-    found = estimate(
+    interval = estimate(
         experiment.over_families(of_two_families()), "temporal_share", among="learned", kind="all"
     )
-    assert found["low"] < -0.9 < 0.9 < found["high"]
+    assert interval["low"] < -0.9 < 0.9 < interval["high"]
 
 
 def test_counts_are_of_networks_in_families():
@@ -66,14 +66,14 @@ def along(shares):
 
 
 def test_ranks_of_a_share_that_recovers_rise_along_the_dial():
-    found = estimate(experiment.along_dial(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
-    assert found["value"] == pytest.approx(0.4)
+    interval = estimate(experiment.along_dial(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
+    assert interval["value"] == pytest.approx(0.4)
 
 
 @pytest.mark.slow
 def test_ends_of_the_dial_differ_by_their_means():
-    found = estimate(experiment.dial_ends(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
-    assert found["value"] == pytest.approx(0.002)
+    interval = estimate(experiment.dial_ends(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
+    assert interval["value"] == pytest.approx(0.002)
 
 
 def test_two_marks_of_the_dial_tell_nothing():
@@ -101,8 +101,8 @@ def rank_correlation(points, first, second):
 def test_the_published_correlation_with_typicality_is_that_of_scipy(published, quantity):
     values, points = published
     expected, networks = rank_correlation(points, "typicality", quantity)
-    found = values["spearman"][quantity]
-    assert (found["value"], found["n"]) == (pytest.approx(expected, abs=1e-6), networks)
+    estimated = values["spearman"][quantity]
+    assert (estimated["value"], estimated["n"]) == (pytest.approx(expected, abs=1e-6), networks)
 
 
 def test_the_published_correlation_along_the_dial_is_that_of_scipy(published):
@@ -110,15 +110,15 @@ def test_the_published_correlation_along_the_dial_is_that_of_scipy(published):
     on_dial = points[(points["kind"] == "AED") & points["task"].isin(DIAL)]
     on_dial = on_dial.assign(mark=on_dial["task"].map(DIAL.index))
     expected, networks = rank_correlation(on_dial, "mark", "temporal_share")
-    found = values["dial"]["AED"]["temporal_share"]
-    assert (found["value"], found["n"]) == (pytest.approx(expected, abs=1e-6), networks)
+    estimated = values["dial"]["AED"]["temporal_share"]
+    assert (estimated["value"], estimated["n"]) == (pytest.approx(expected, abs=1e-6), networks)
 
 
 def test_the_published_fall_along_the_dial_is_the_difference_of_two_means(published):
     values, points = published
     means = points[points["kind"] == "AED"].groupby("task")["temporal_share"].mean()
-    found = values["dial"]["AED"]["ends"]["temporal_share"]["value"]
-    assert found == pytest.approx(means[DIAL[-1]] - means[DIAL[0]], abs=1e-6)
+    fall = values["dial"]["AED"]["ends"]["temporal_share"]["value"]
+    assert fall == pytest.approx(means[DIAL[-1]] - means[DIAL[0]], abs=1e-6)
 
 
 def test_no_published_correlation_is_outside_its_interval(published):

@@ -23,16 +23,16 @@ def test_a_perfect_translation_of_known_words_alone_is_worth_a_hundred(store, mo
     monkeypatch.setattr(translators, "greedy", lambda model, batch, steps: batch)
     short = {"min_length": 6, "max_length": 6, "n_train": 40, "n_held_out": 20}
     trained = store.model(spec_of("one_to_one", "AO", scale="quick", width=8, steps=2, task_options=short))
-    found = translators.measure_translation(trained, samples=20)
-    assert found["bleu"] == pytest.approx(100)
-    assert found["loss"] == trained.history["held_out"]["loss"]
+    measured = translators.measure_translation(trained, samples=20)
+    assert measured["bleu"] == pytest.approx(100)
+    assert measured["loss"] == trained.history["held_out"]["loss"]
 
     lacking = Corpus.from_ids([np.array([4, 5, 4, 5, 4])] * 9, [np.array([4, 5, 4, 5, UNK])] * 9)
-    found = translators.measure_translation(
+    measured = translators.measure_translation(
         replace(trained, task=replace(trained.task, held_out=lacking)), samples=9
     )
     # Of five words four are right; of pairs three of four, then two of three and one of two.
-    assert found["bleu"] == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert measured["bleu"] == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_only_a_useful_translator_that_has_converged_counts(monkeypatch, longer,
     specs.append(spec_of("one_to_one", "AO", scale="quick"))
 
     def answers(measurements, store):
-        (spec,) = (each.spec for each in measurements)
+        (spec,) = (measurement.spec for measurement in measurements)
         loss = longer if spec.steps == 2 * specs[0].steps else 2.0
         return [] if loss is None else [({}, {"loss": loss, "bleu": bleu})]
 
     monkeypatch.setattr(translators, "answers", answers)
     assert len(translators.translator_measurements(specs, 5)) == 3
-    found = translators.translators_that_count(specs, 5, None)
-    assert found == ({("multi30k_en_fr", "AO")} if counts else set())
+    counting = translators.translators_that_count(specs, 5, None)
+    assert counting == ({("multi30k_en_fr", "AO")} if counts else set())
 
 
 def networks_of(*rows):
@@ -76,27 +76,27 @@ SLOW = (1.0, 0.002, 0, 4.0)
     ],
 )
 def test_gain_of_training_for_twice_as_long(longer, gain, n):
-    found = experiment.estimates(networks_of(*PLANNED, SLOW, *longer))["longer_training"]
-    (row,) = found.records()
+    gains = experiment.estimates(networks_of(*PLANNED, SLOW, *longer))["longer_training"]
+    (row,) = gains.records()
     assert row["value"] == pytest.approx(gain)
     assert (row["low"], row["n"]) == (None, n)
 
 
 def test_the_loss_of_a_kind_is_that_of_its_networks_trained_as_planned():
-    found = experiment.estimates(networks_of(*PLANNED, SLOW, (2.0, 0.01, 0, 1.5)))["quality"]
-    assert [row["value"] for row in found.records() if row["quantity"] == "loss"] == [2.5]
+    quality = experiment.estimates(networks_of(*PLANNED, SLOW, (2.0, 0.01, 0, 1.5)))["quality"]
+    assert [row["value"] for row in quality.records() if row["quantity"] == "loss"] == [2.5]
 
 
 def test_losses_at_other_learning_rates_have_the_rate_in_their_key():
     networks = networks_of(*PLANNED, SLOW)
     tables = {"networks": networks} | experiment.estimates(networks)
-    found = experiment.values(experiment.PROFILES["tiny"], tables)
-    assert found["by_task"]["captions"]["AO"]["loss_at_rate"] == {"0p002": 4.0}
+    values = experiment.values(experiment.PROFILES["tiny"], tables)
+    assert values["by_task"]["captions"]["AO"]["loss_at_rate"] == {"0p002": 4.0}
 
 
 def test_every_translator_is_held_to_what_makes_a_translator_count():
-    for each in presuppositions("aitken2021")["learned"]:
-        names = each.except_for or each.only_for
+    for presupposition in presuppositions("aitken2021")["learned"]:
+        names = presupposition.except_for or presupposition.only_for
         assert {*translators.TRANSLATIONS} <= {*names}
 
 

@@ -84,11 +84,11 @@ def test_the_decoder_of_a_queue_keeps_nothing_of_what_it_reads(memory):
 
 
 def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
-    found = experiment.measure_swap(queue, fit_samples=300)
+    swapped = experiment.measure_swap(queue, fit_samples=300)
     for way in experiment.WAYS:
-        assert np.array_equal(found[way]["flip"], np.eye(LENGTH, LENGTH + 1))
-        assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
-    assert experiment._in_turn(np.array(found["component"]["variation"])) == 1
+        assert np.array_equal(swapped[way]["flip"], np.eye(LENGTH, LENGTH + 1))
+        assert np.array(swapped[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
+    assert experiment._in_turn(np.array(swapped["component"]["variation"])) == 1
 
 
 def test_what_longer_training_gains_is_compared_seed_by_seed(queue):

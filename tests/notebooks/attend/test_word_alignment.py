@@ -29,7 +29,7 @@ def traced(trained, samples):
 @pytest.mark.slow
 def test_error_rates_agree_with_a_plain_loop(trained):
     asked = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
-    found, fitted = experiment.measure_word_alignment(trained, **asked), fit_components(trained, 100)
+    measured, fitted = experiment.measure_word_alignment(trained, **asked), fit_components(trained, 100)
     hits = dict.fromkeys(("full", "temporal_only", "without_input_residual"), 0.0)
     hits_read, mass, made, gold_count = 0, 0.0, 0, 0
     for trace, i in traced(trained, 30):
@@ -48,18 +48,20 @@ def test_error_rates_agree_with_a_plain_loop(trained):
         read = {(int(weights[s + 1, :columns].argmax()), s) for s in range(rows)}
         hits_read += len(read & gold)
     for name, count in hits.items():
-        rate = found["attention"][name]["words"]["error_rate"]
+        rate = measured["attention"][name]["words"]["error_rate"]
         assert rate == pytest.approx(1 - 2 * count / (made + gold_count), abs=0.004), name  # ties
-    assert found["attention"]["full"]["words"]["mass_on_gold"] == pytest.approx(mass / gold_count, abs=1e-5)
-    assert found["attention"]["full"]["read"]["recall"] == pytest.approx(hits_read / gold_count, abs=0.004)
-    assert found["attention"]["full"]["words"]["gold"] == gold_count == found["gold"]["links"]
+    assert measured["attention"]["full"]["words"]["mass_on_gold"] == pytest.approx(
+        mass / gold_count, abs=1e-5
+    )
+    assert measured["attention"]["full"]["read"]["recall"] == pytest.approx(hits_read / gold_count, abs=0.004)
+    assert measured["attention"]["full"]["words"]["gold"] == gold_count == measured["gold"]["links"]
 
 
 @pytest.mark.slow
 def test_parts_of_a_token_agree_with_a_plain_loop(trained):
-    found = experiment.measure_token_parts(trained, fit_samples=100)
+    measured = experiment.measure_token_parts(trained, fit_samples=100)
     fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary
-    columns = found["tokens"]["predicted"]
+    columns = measured["tokens"]["predicted"]
     token = vocabulary.words.index(columns["token"][1])
     covariance, variance, similar, rows = 0.0, 0.0, 0.0, 0
     for trace, _ in traced(trained, len(trained.task.held_out)):

@@ -27,14 +27,14 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     batch = collate(task.held_out, range(6))
     trace = network(batch)
-    found = along_training.log_probe(network, trace).exp()
+    probe = along_training.log_probe(network, trace).exp()
     for t in range(batch.source.shape[1]):
         context = trace.encoder_states[:, t, None].expand_as(trace.decoder_states)
         logits = network.readout(torch.cat([trace.decoder_states, context], -1))
         right = logits.softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
         valid = batch.target_mask & batch.source_mask[:, t, None]
-        torch.testing.assert_close(found[:, :, t][valid], right[valid])
-        assert not found[:, :, t][~valid].any()
+        torch.testing.assert_close(probe[:, :, t][valid], right[valid])
+        assert not probe[:, :, t][~valid].any()
 
 
 def test_the_measure_is_that_of_a_loop_over_words(recording):
@@ -55,8 +55,8 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
             known = probe[target, same].sum() / probe[target].sum()
             rows.append([len(same) / len(source), known, *on_word, right])
     names = ("translation", "on_word", "on_end", "token_accuracy")
-    found = [measured["chance"], *(measured[name][-1] for name in names)]
-    assert found == pytest.approx(np.mean(rows, axis=0), abs=1e-6)
+    numbers = [measured["chance"], *(measured[name][-1] for name in names)]
+    assert numbers == pytest.approx(np.mean(rows, axis=0), abs=1e-6)
 
 
 def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
@@ -80,24 +80,24 @@ PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0]
 
 
 def test_measures_are_those_by_hand():
-    found = along_training.word_knowledge(PROBE, WORDS, MASK)
-    assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
-    assert found.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
-    assert found.right[0, :2].tolist() == [0, 0]
+    knowledge = along_training.word_knowledge(PROBE, WORDS, MASK)
+    assert knowledge.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
+    assert knowledge.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert knowledge.right[0, :2].tolist() == [0, 0]
     logs = [math.log(0.2 / (0.4 / 3)), math.log(0.3 / (0.5 / 3)), 0]
-    assert found.best_over_mean[0, :3].tolist() == pytest.approx(logs, abs=1e-6)
+    assert knowledge.best_over_mean[0, :3].tolist() == pytest.approx(logs, abs=1e-6)
 
 
 def test_the_share_of_uniform_probes_is_at_chance():
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = along_training.word_knowledge(even, WORDS, MASK)
-    torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
+    knowledge = along_training.word_knowledge(even, WORDS, MASK)
+    torch.testing.assert_close(knowledge.share[0, :2], knowledge.chance[0, :2])
 
 
 def test_uniform_probes_share_their_ties():
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = along_training.word_knowledge(even, WORDS, MASK)
-    torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
+    knowledge = along_training.word_knowledge(even, WORDS, MASK)
+    torch.testing.assert_close(knowledge.right[0, :2], knowledge.chance[0, :2])
 
 
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
@@ -114,8 +114,8 @@ def test_each_snapshot_is_the_network_of_that_update(store):
     assert long["steps"].tolist() == [0, 2, 4, 8, 9]
     batch = collate(load_task(long.spec.resolved).held_out, [0, 1])
     for snapshot in range(3):
-        one, other = network_at(short, snapshot)(batch), network_at(long, snapshot)(batch)
-        torch.testing.assert_close(one.logits, other.logits)
+        shorter, other = network_at(short, snapshot)(batch), network_at(long, snapshot)(batch)
+        torch.testing.assert_close(shorter.logits, other.logits)
     assert not torch.allclose(network_at(long, 0)(batch).logits, network_at(long, -1)(batch).logits)
 
 
@@ -157,9 +157,9 @@ def test_a_uniform_network_has_the_mean_of_valid_states_as_context():
 def test_a_uniform_network_has_the_states_of_its_twin():
     learned = encoder_decoder(seed=3)
     uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
-    one, other = learned(batch_of()), uniform(batch_of())
-    torch.testing.assert_close(one.encoder_states, other.encoder_states)
-    torch.testing.assert_close(one.decoder_states, other.decoder_states)
+    of_twin, other = learned(batch_of()), uniform(batch_of())
+    torch.testing.assert_close(of_twin.encoder_states, other.encoder_states)
+    torch.testing.assert_close(of_twin.decoder_states, other.decoder_states)
 
 
 def test_a_uniform_network_has_the_readout_of_its_twin():
@@ -173,8 +173,8 @@ def test_a_uniform_network_has_the_readout_of_its_twin():
 def test_a_uniform_network_attends_otherwise_than_its_twin():
     learned = encoder_decoder(seed=3)
     uniform = along_training.UniformEncoderDecoder(learned.config, generator(3)).double()
-    one, other = learned(batch_of()), uniform(batch_of())
-    assert not torch.allclose(other.attention, one.attention)
+    of_twin, other = learned(batch_of()), uniform(batch_of())
+    assert not torch.allclose(other.attention, of_twin.attention)
 
 
 @pytest.mark.parametrize(

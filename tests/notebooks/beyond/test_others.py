@@ -51,19 +51,19 @@ def test_the_published_network_writes_molecules_back(tmp_path):
     read = batch.target.roll(1, 1)
     read[:, 0] = published.START
     with torch.no_grad():
-        said = published.recorded_network(recording)(batch.source, batch.source_mask, read).argmax(-1)
-    assert (said == batch.target)[batch.target_mask].float().mean() > 0.9
+        written = published.recorded_network(recording)(batch.source, batch.source_mask, read).argmax(-1)
+    assert (written == batch.target)[batch.target_mask].float().mean() > 0.9
 
 
 def test_a_head_that_looks_one_place_on_copies():
     (batch,) = published.molecules(torch.tensor([[2, 5, 6, 3], [2, 7, 3, -1]]), 2)
     assert batch.target.tolist() == [[5, 6, 3], [7, 3, 0]]
-    one = SimpleNamespace(
+    model_pass = SimpleNamespace(
         attentions=[SimpleNamespace(heads=2)],
         target_mask=batch.target_mask,
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )
-    assert published.copied(one, 0).tolist() == [5, 0]
+    assert published.copied(model_pass, 0).tolist() == [5, 0]
 
 
 # The network that pronounces.
@@ -71,12 +71,12 @@ def test_a_head_that_looks_one_place_on_copies():
 
 def test_the_published_network_pronounces(tmp_path):
     recording = recorded(published_speller, tmp_path, words=300)
-    found = published_speller.measure_vector(recording, letters=7)
-    assert np.mean(found["written"]["right"]) > 0.5
+    measured = published_speller.measure_vector(recording, letters=7)
+    assert np.mean(measured["written"]["right"]) > 0.5
     network = published_speller.recorded_network(recording)
     word = torch.tensor([[*map(LETTERS.index, "cat"), published_speller.END]])
-    said = network.writes(network.vector(word))[0].tolist()
-    assert [SOUNDS[sound] for sound in said[: said.index(STOP)]] == ["K", "AE1", "T"]
+    sounds = network.writes(network.vector(word))[0].tolist()
+    assert [SOUNDS[sound] for sound in sounds[: sounds.index(STOP)]] == ["K", "AE1", "T"]
 
 
 def test_gates_are_in_torchs_order():
@@ -87,14 +87,16 @@ def test_gates_are_in_torchs_order():
               for side in ("enc", "dec") for name, shape in shapes.items()}  # fmt: skip
     ours = published_speller.as_torch_has_them(theirs)
     cell = torch.nn.GRU(2, 2, batch_first=True)
-    cell.load_state_dict({name.partition(".")[2]: own for name, own in ours.items() if "encoder" in name})
+    cell.load_state_dict(
+        {name.partition(".")[2]: tensor for name, tensor in ours.items() if "encoder" in name}
+    )
     x, h = (draw.normal(size=(1, 2)).astype(np.float32) for _ in range(2))
     read = x @ theirs["enc_w_ih"].T + theirs["enc_b_ih"]
     kept = h @ theirs["enc_w_hh"].T + theirs["enc_b_hh"]
     r, z = (1 / (1 + np.exp(-(read + kept)[:, at : at + 2])) for at in (0, 2))
     wanted = (1 - z) * np.tanh(read[:, 4:] + r * kept[:, 4:]) + z * h
-    found = cell(torch.from_numpy(x)[:, None], torch.from_numpy(h)[None])[1][0]
-    np.testing.assert_allclose(found.detach().numpy(), wanted, atol=1e-6)
+    state = cell(torch.from_numpy(x)[:, None], torch.from_numpy(h)[None])[1][0]
+    np.testing.assert_allclose(state.detach().numpy(), wanted, atol=1e-6)
 
 
 def test_a_word_is_right_to_its_end_mark():
@@ -114,13 +116,13 @@ def test_a_vector_that_is_a_sum_of_its_last_two_letters_is_read_there_alone():
     codes = torch.randn(3, 26, 64, generator=draw)
     codes[0] = 0
     vector = sum(codes[place][spelt[:, place]] for place in range(3))
-    found = published_speller._fold(vector, spelt, torch.arange(4_000) % 5 == 0)
-    assert found["sum"] == pytest.approx(1, abs=1e-6)
-    assert found["of_place"][0] == pytest.approx(0, abs=1e-6)
-    assert found["of_place"][1] == pytest.approx(0.5, abs=0.05)
-    assert found["read"][1:] == [1, 1]
-    assert found["read"][0] < 0.1
-    assert max(found["common"]) < 0.1
+    folded = published_speller._fold(vector, spelt, torch.arange(4_000) % 5 == 0)
+    assert folded["sum"] == pytest.approx(1, abs=1e-6)
+    assert folded["of_place"][0] == pytest.approx(0, abs=1e-6)
+    assert folded["of_place"][1] == pytest.approx(0.5, abs=0.05)
+    assert folded["read"][1:] == [1, 1]
+    assert folded["read"][0] < 0.1
+    assert max(folded["common"]) < 0.1
 
 
 def test_short_words_are_right_more_often_than_long_ones():
@@ -128,6 +130,6 @@ def test_short_words_are_right_more_often_than_long_ones():
     letters, right = np.repeat([4, 8, 12], 100), np.repeat([1, 0, 0], 100)
     right[250:] = 1
     words = pd.DataFrame({"letters": letters, "right": right})
-    (found,) = experiment.short_minus_long(Table(words, experiment.WORD, "a word")).records()
-    assert found["value"] == 0.5
-    assert 0.35 < found["low"] < found["high"] < 0.65
+    (row,) = experiment.short_minus_long(Table(words, experiment.WORD, "a word")).records()
+    assert row["value"] == 0.5
+    assert 0.35 < row["low"] < row["high"] < 0.65

@@ -141,31 +141,31 @@ def two_tasks():
 
 
 def test_a_correlation_is_over_heads(two_tasks):
-    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
-    assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
+    correlation = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
+    assert (correlation["value"], correlation["low"], correlation["high"]) == pytest.approx((1, 1, 1))
 
 
 def test_heads_whose_scores_hardly_vary_are_counted_as_left_out(two_tasks):
     for number in ("temporal_share", "temporal_rebuilds"):  # one that they lack, and one that they have
-        own = value_of(experiment.correlations_with_typicality(two_tasks), quantity=number)
-        assert (own["heads"], own["left_out"]) == (24, 6)
+        correlation = value_of(experiment.correlations_with_typicality(two_tasks), quantity=number)
+        assert (correlation["heads"], correlation["left_out"]) == (24, 6)
 
 
 def test_networks_are_what_is_drawn_anew(two_tasks):
-    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
-    assert own["n"] == 6
+    correlation = value_of(experiment.correlations_with_typicality(two_tasks), quantity="temporal_share")
+    assert correlation["n"] == 6
 
 
 def test_the_correlation_of_heads_is_that_of_all_of_them_together(two_tasks):
     varying = two_tasks.frame.query("varies == 1")
     plain = spearman(varying["typicality"].to_numpy(), varying["input_share"].to_numpy())
-    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="input_share")
-    assert own["value"] == pytest.approx(plain)
+    correlation = value_of(experiment.correlations_with_typicality(two_tasks), quantity="input_share")
+    assert correlation["value"] == pytest.approx(plain)
 
 
 def test_a_constant_has_no_correlation(two_tasks):
-    own = value_of(experiment.correlations_with_typicality(two_tasks), quantity="residual_share")
-    assert own["value"] is None
+    correlation = value_of(experiment.correlations_with_typicality(two_tasks), quantity="residual_share")
+    assert correlation["value"] is None
 
 
 def test_tasks_are_drawn_whatever_codes_positions():
@@ -176,8 +176,8 @@ def test_tasks_are_drawn_whatever_codes_positions():
         known = {"positions": positions, "seed": seed}
         rows.append(head("one_to_one", typicality=place, temporal_share=place, **known))
         rows.append(head("scan", typicality=place, temporal_share=-place, **known))
-    own = value_of(experiment.correlations_with_typicality(heads(*rows)), quantity="temporal_share")
-    assert (own["low"], own["high"]) == pytest.approx((-1, 1))
+    correlation = value_of(experiment.correlations_with_typicality(heads(*rows)), quantity="temporal_share")
+    assert (correlation["low"], correlation["high"]) == pytest.approx((-1, 1))
 
 
 # Temporal shares by seed, on one-to-one and on reordering: 0.9 and 0.4 with sinusoidal positions, 0.6 and 0.5
@@ -213,8 +213,8 @@ def differ(*rows, difference="one_to_one_less_reordering", positions):
 )
 def test_temporal_shares_are_subtracted_seed_by_seed(difference, positions, expected):
     rows = (*SINUSOIDAL, *ROTARY, LAST, *IN_ORDER)
-    found = differ(*rows, difference=difference, positions=positions)
-    assert found["value"] == pytest.approx(expected)
+    interval = differ(*rows, difference=difference, positions=positions)
+    assert interval["value"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_the_last_layer_minus_the_first_is_over_all_heads():
     def of(task, layer, share, **others):
         return head(task, positions="rotary", layer=layer, residual_share=share) | others
 
-    found = experiment.last_minus_first_layer(
+    differences = experiment.last_minus_first_layer(
         heads(
             of("one_to_one", 1, 0.1),
             of("one_to_one", 1, 0.3),
@@ -251,16 +251,18 @@ def test_the_last_layer_minus_the_first_is_over_all_heads():
             of("one_to_one", 3, 5, kind="encoder_self"),
         )
     )
-    (row,) = found.records()
+    (row,) = differences.records()
     assert (row["value"], row["n"]) == (pytest.approx(0.3), 2)
 
 
 def test_of_a_source_with_one_position_the_lexical_probe_is_the_networks_own_probability():
     network, batch = transformer(), batch_of(pairs=[([], [4, 7]), ([], [5])])  # end marks alone
     trace = network(batch)
-    own = trace.logits.softmax(-1).gather(2, trace.target_outputs[..., None])[..., 0]  # (batch, target)
+    probability = trace.logits.softmax(-1).gather(2, trace.target_outputs[..., None])[
+        ..., 0
+    ]  # (batch, target)
     probe = your_own_model.lexical_probe(network, trace)
-    torch.testing.assert_close(probe, (own * trace.target_mask)[..., None])
+    torch.testing.assert_close(probe, (probability * trace.target_mask)[..., None])
 
 
 def test_positions_of_a_source_have_different_lexical_probes():

@@ -64,9 +64,9 @@ def recorded(seed=0, correct=CORRECT, train=None, **by_position):
 SAME = {name: ["0000 0000"] * 2 for name in ("attention", "saliency", "log_polarity")}
 
 
-def sums(found, sides, place, measure="agreement"):
+def sums(measured, sides, place, measure="agreement"):
     """Of each half, by checkpoint: the total over its four texts."""
-    by_half = found["parts"]["validation"][sides][str(place)][measure]
+    by_half = measured["parts"]["validation"][sides][str(place)][measure]
     assert all(rest == [4, 0] for snapshots in by_half.values() for _, *rest in snapshots)
     return {half: [total for total, *_ in snapshots] for half, snapshots in by_half.items()}
 
@@ -105,29 +105,29 @@ def test_the_majority_is_that_of_each_part():
 def test_the_earliest_of_equals_is_the_best():
     never_best = recorded(correct=["1111 1111", "1111 1111"], **SAME)
     never_best.tensors["validation.saliency"][1] = torch.nan
-    found = measure_agreement(never_best, recorded(**SAME), pairs="saliency~probe")
-    assert sums(found, "saliency~probe", 0)["reporting"] == [4, 4]
+    measured = measure_agreement(never_best, recorded(**SAME), pairs="saliency~probe")
+    assert sums(measured, "saliency~probe", 0)["reporting"] == [4, 4]
 
 
 def test_a_run_alone_has_its_quality_by_half():
-    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
+    measured = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
     accuracy = {"all": [50, 75], "selecting": [100, 50], "reporting": [0, 100]}
-    assert found["parts"]["validation"] == {"accuracy": accuracy}
+    assert measured["parts"]["validation"] == {"accuracy": accuracy}
 
 
 def test_a_run_alone_has_what_chance_agrees_with():
-    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
-    assert found["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
+    measured = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
+    assert measured["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
 
 
 def test_a_run_alone_has_its_steps():
-    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
-    assert found["steps"] == [0, 10]
+    measured = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
+    assert measured["steps"] == [0, 10]
 
 
 def test_a_run_alone_has_its_majority():
-    found = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
-    assert found["majority"] == {"validation": 50}
+    measured = measure_course(recorded(attention=["0000 0000"] * 2, log_polarity=["0000 0000"] * 2))
+    assert measured["majority"] == {"validation": 50}
 
 
 def test_with_ties_any_word_is_among_the_largest():
@@ -150,16 +150,16 @@ def test_the_logits_reading_agrees_as_the_recorded_saliency_does(tmp_path):
     """The last snapshot is the best, so that its saliency has been recorded."""
     store = Store(tmp_path, "cpu")
     first, second = store.recording(RUNS.normal[0]), store.recording(RUNS.uniform[1])
-    own = first["validation.saliency"][-1]
-    assert not own.isnan().any()
+    saliency = first["validation.saliency"][-1]
+    assert not saliency.isnan().any()
     masks = second["validation.source_mask"], second["validation.target_mask"]
-    cells = own, second["validation.log_probe"][-1]
-    own, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
-    expected = agreement(own, probe, masks[0][:, None, :].expand(own.shape))[masks[1]].mean()
-    found = measures.measure_saliency_variants(first, second)
-    assert found["steps"] == second["steps"].tolist()
-    assert found["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
-    assert found["logit"] != found["log_probability"]
+    cells = saliency, second["validation.log_probe"][-1]
+    saliency, probe = (padded_cells(flat, *masks, fill=-float("inf")) for flat in cells)
+    expected = agreement(saliency, probe, masks[0][:, None, :].expand(saliency.shape))[masks[1]].mean()
+    measured = measures.measure_saliency_variants(first, second)
+    assert measured["steps"] == second["steps"].tolist()
+    assert measured["logit"]["agreement"][-1] == pytest.approx(100 * float(expected), abs=1e-6)
+    assert measured["logit"] != measured["log_probability"]
 
 
 # Which runs are compared, and what is refused.
@@ -174,8 +174,8 @@ def test_every_run_is_compared_with_those_of_other_seeds():
     runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     seeds = {column: [(a.seed, b.seed) for a, b in runs.pairs(column)] for column in measures.COLUMNS}
     assert seeds.pop("alpha_alpha_frozen") == [(0, 1), (1, 0)]  # there are two networks frozen
-    for found in seeds.values():
-        assert found == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    for pairs in seeds.values():
+        assert pairs == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
 
 
 def test_learned_attention_differs_from_uniform_in_its_settings_alone():
@@ -255,7 +255,7 @@ def table():
     }
 
     def answer(spec, measure, *, other_specs=(), **settings):
-        return measure(*(recordings[one] for one in (spec, *other_specs)), **settings)
+        return measure(*(recordings[run] for run in (spec, *other_specs)), **settings)
 
     return runs, measures.gathered(runs.measurements(), Given(answer))
 
@@ -271,17 +271,17 @@ def accuracy(table):
     return accuracy_of(*table)
 
 
-def at(found, *names):
-    return tuple(found[name]["value"] for name in names)
+def at(column, *names):
+    return tuple(column[name]["value"] for name in names)
 
 
 @pytest.mark.parametrize(("column", "ours", "optimistic"), BY_HAND["columns"])
 def test_every_column_by_hand(accuracy, column, ours, optimistic):
-    found = accuracy[column]
-    assert at(found, "agreement", "agreement_optimistic") == (ours, optimistic)
+    estimates = accuracy[column]
+    assert at(estimates, "agreement", "agreement_optimistic") == (ours, optimistic)
     # In rows of two words τ is 1 where the tops are the same and −1 elsewhere.
-    assert at(found, "kendall", "kendall_optimistic") == (2 * ours - 100, 2 * optimistic - 100)
-    assert at(found, "above_chance") == (ours - 50,)
+    assert at(estimates, "kendall", "kendall_optimistic") == (2 * ours - 100, 2 * optimistic - 100)
+    assert at(estimates, "above_chance") == (ours - 50,)
 
 
 def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
@@ -299,12 +299,14 @@ def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
 def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table, accuracy):
     runs, answers = table
     column = accuracy["delta_beta_uf"]
-    own = {name: [-100.0, column[f"{name}_optimistic"]["value"], -100.0] for name in ("agreement", "kendall")}
-    asked = {pair: dict.fromkeys(measures.SALIENCY_VARIANTS, own) for pair in runs.pairs("delta_beta_uf")}
+    values = {
+        name: [-100.0, column[f"{name}_optimistic"]["value"], -100.0] for name in ("agreement", "kendall")
+    }
+    asked = {pair: dict.fromkeys(measures.SALIENCY_VARIANTS, values) for pair in runs.pairs("delta_beta_uf")}
     of_set = experiment.Asked("texts", runs, answers, gradients=asked)
     read = {(row["variant"], row["measure"]): row for row in experiment.saliency_of(of_set)}
     xi = {(row["measure"], row["quality"]): row for row in experiment.saliency_xi_of(of_set)}
-    for name, (_, largest, _) in own.items():
+    for name, (_, largest, _) in values.items():
         assert read["log_probability", name]["value"] == largest
         assert (xi[name, "accuracy"]["value"],) == at(column, f"{name}_xi_optimistic")
         assert xi[name, "bleu"]["n"] == 0  # texts have none
@@ -365,8 +367,8 @@ def test_frozen_networks_are_compared_free_network_by_free_network():
 def test_of_what_each_network_adds_the_interval_is_students():
     """With 𝒜 of runs i and j the sum of what either adds, jackknife and Student's interval are one."""
     adds = np.array([3.0, 5.0, 10.0])
-    found = over_pairs(pairs_of(adds[:, None] + adds), "alpha_alpha")
-    assert found == pytest.approx(mean_interval(2 * adds))
+    interval = over_pairs(pairs_of(adds[:, None] + adds), "alpha_alpha")
+    assert interval == pytest.approx(mean_interval(2 * adds))
 
 
 @pytest.mark.slow
@@ -376,12 +378,14 @@ def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):
     """Agreement is what either run adds and what the pair alone has; of (α, α) the same either way round."""
     draw, trials, covered, naive = np.random.default_rng(7), 600, 0, 0
     for _ in range(trials):
-        first, second, own = (draw.normal(size=shape) for shape in (networks, networks, (networks, networks)))
+        first, second, noise = (
+            draw.normal(size=shape) for shape in (networks, networks, (networks, networks))
+        )
         if column == "alpha_alpha":
-            second, own = first, np.triu(own) + np.triu(own).T
-        values = 50 + 2 * (first[:, None] + second) + 0.5 * own
-        found = over_pairs(pairs_of(values), column)
-        covered += found["low"] <= 50 <= found["high"]
+            second, noise = first, np.triu(noise) + np.triu(noise).T
+        values = 50 + 2 * (first[:, None] + second) + 0.5 * noise
+        interval = over_pairs(pairs_of(values), column)
+        covered += interval["low"] <= 50 <= interval["high"]
         np.fill_diagonal(values, np.nan)
         means = mean_interval(np.nanmean(values, 1))  # the second runs come back in every mean
         naive += means["low"] <= 50 <= means["high"]
@@ -420,8 +424,7 @@ def test_best_checkpoint_by_hand(given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [pytest.param(([math.nan],), "no checkpoint has a row", id="no_checkpoint_has_a_row")],
+    ("given", "message"), [pytest.param(([math.nan],), "no checkpoint has a row", id="nothing was measured")]
 )
 def test_best_checkpoint_refuses(given, message):
     assert_refused(partial(best_checkpoint, *given), message)

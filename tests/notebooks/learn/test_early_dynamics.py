@@ -92,8 +92,8 @@ def test_the_gradients_are_those_of_the_loss_word_by_word():
     corpus, loss = random_corpus(), 0
     output, embeddings = (side.requires_grad_() for side in word_counts.random_proxy(BAGS, 8, seed=0))
     for i in range(len(corpus)):
-        said = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
-        loss = loss - said[corpus.target(i).tolist()].sum()
+        log_probability = (output @ embeddings[corpus.source(i).tolist()].mean(0)).log_softmax(0)
+        loss = loss - log_probability[corpus.target(i).tolist()].sum()
     expected = torch.autograd.grad(loss, (output, embeddings))
     torch.testing.assert_close(word_counts.gradients(BAGS, output, embeddings), expected)
 
@@ -102,7 +102,9 @@ def test_the_probabilities_lack_a_factor_in_print():
     """Measured over 2 (C − mean C), as equation 15 has it, the slope is 1/|O|; with the factor it is one."""
     theory = word_counts.derivative_in_theory(BAGS)
     measured = word_counts.derivative_at_random(BAGS, 4096, seed=0).probabilities
-    printed, derived = (word_counts.compare(measured, one) for one in (theory.logits, theory.probabilities))
+    printed, derived = (
+        word_counts.compare(measured, formula) for formula in (theory.logits, theory.probabilities)
+    )
     assert printed.slope == pytest.approx(1 / TARGET_WORDS, rel=0.03)
     assert derived.slope == pytest.approx(1, abs=0.03)
     assert derived.error < 0.1 < 0.9 < printed.error
@@ -130,46 +132,46 @@ def text(monkeypatch) -> Task:
 
 @pytest.mark.usefixtures("text")
 def test_iterations_find_the_translations(store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
-    assert found["words"].tolist() == found["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
-    assert (found["iterated"][:, 0] > 0.9).all()
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
+    assert recording["words"].tolist() == recording["iterated_words"][:, 0].tolist() == [4, 5, 6, 7]
+    assert (recording["iterated"][:, 0] > 0.9).all()
 
 
 @pytest.mark.usefixtures("text")
 def test_iterations_never_lower_the_likelihood(store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
-    assert (found["log_likelihood"].diff() >= -1e-9).all()
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
+    assert (recording["log_likelihood"].diff() >= -1e-9).all()
 
 
 def test_counted_translations_are_those_of_cooccurrence(text, store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
     table = translation(cooccurrence(text.train, 8, 8))
-    assert torch.equal(found["counted"][0], torch.from_numpy(table)[4].topk(4).values)
+    assert torch.equal(recording["counted"][0], torch.from_numpy(table)[4].topk(4).values)
 
 
 def test_agreement_of_links_is_counted(text, store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
     table = translation(cooccurrence(text.train, 8, 8))
     hits = [
         table[text.train.source(i), word].argmax() == place
         for i in range(2)
         for place, word in enumerate(text.train.target(i))
     ]
-    assert found["agreement"].item() == pytest.approx(np.mean(hits))
+    assert recording["agreement"].item() == pytest.approx(np.mean(hits))
 
 
 @pytest.mark.usefixtures("text")
 def test_words_stand_for_ids_in_measured_rows(store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
-    measured = word_counts.measure_word_counts(found)
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
+    measured = word_counts.measure_word_counts(recording)
     assert [row["source"] for row in measured["rows"]] == GERMAN
     assert [row["iterated"][0][0] for row in measured["rows"]] == ENGLISH
 
 
 @pytest.mark.usefixtures("text")
 def test_chance_is_one_of_the_words_of_a_sentence(store):
-    found = store.recording(RunSpec.of("word_counts", **COUNTED))
-    measured = word_counts.measure_word_counts(found)
+    recording = store.recording(RunSpec.of("word_counts", **COUNTED))
+    measured = word_counts.measure_word_counts(recording)
     assert measured["chance"] == pytest.approx(1 / 3)
 
 
@@ -334,7 +336,7 @@ ONE = Corpus.from_ids([[7]], [[4]])
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param((Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding", id="no_mean_embedding"),
+        pytest.param((Corpus.from_ids([[]], [[4]]), 5, 5), "no mean embedding", id="empty source"),
         pytest.param((ONE, 5, 5), "id 7", id="id_7"),
     ],
 )
@@ -352,20 +354,14 @@ def test_compare_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            (ONE, 6, 6),
-            "a source word has id 7, but there are 6",
-            id="a_source_word_has_id_7_but_there_are_6",
-        )
-    ],
+    [pytest.param((ONE, 6, 6), "a source word has id 7, but there are 6", id="word beyond the vocabulary")],
 )
 def test_cooccurrence_refuses(given, message):
     assert_refused(partial(cooccurrence, *given), message)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [pytest.param((ONE, 8, 8, -1), "iterations is -1", id="iterations_is_1")]
+    ("given", "message"), [pytest.param((ONE, 8, 8, -1), "iterations is -1", id="negative iterations")]
 )
 def test_count_tables_of_refuses(given, message):
     assert_refused(partial(CountTables.of, *given), message)
@@ -373,13 +369,7 @@ def test_count_tables_of_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [
-        pytest.param(
-            ("permutations", 4, 0),
-            "no corpus … did you mean 'permutation'",
-            id="no_corpus_did_you_mean_permutation",
-        )
-    ],
+    [pytest.param(("permutations", 4, 0), "no corpus … did you mean 'permutation'", id="misspelt corpus")],
 )
 def test_draw_refuses(given, message):
     assert_refused(partial(draw, *given), message)
@@ -394,7 +384,7 @@ def test_draw_refuses(given, message):
                 np.array([[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]),
             ),
             "a target word has id 4, but there are 4",
-            id="a_target_word_has_id_4_but_there_are_4",
+            id="word beyond the table",
         )
     ],
 )

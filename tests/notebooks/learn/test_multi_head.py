@@ -32,10 +32,14 @@ def computed(ends, missing=(), **changes):
 
     def answer(spec, measure):
         heads, seed = spec.resolved.heads, spec.resolved.seed
-        own = [ends.get((head, seed), ends.get(head, 0.7)) for head in heads]
+        accuracies = [ends.get((head, seed), ends.get(head, 0.7)) for head in heads]
         others = {column: [0.5] * 3 for column in ("loss", *ATTENTION, *PROBES)}
-        weights = [[0.1] * len(own), own, own]  # what a head is worth, it attends
-        course = {"steps": [0, 1, 2], "accuracy": [0.1, max(own), max(own)], "head_right": weights}
+        weights = [[0.1] * len(accuracies), accuracies, accuracies]  # what a head is worth, it attends
+        course = {
+            "steps": [0, 1, 2],
+            "accuracy": [0.1, max(accuracies), max(accuracies)],
+            "head_right": weights,
+        }
         return None if heads in missing else course | others
 
     store = Given(answer)
@@ -45,12 +49,12 @@ def computed(ends, missing=(), **changes):
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
     _, values, rows = computed(ENDS | {(3, 0): 0.99, (3, 1): 0.2}, candidates=5, trials=2, seeds=4)
-    found, heads = values["heads"], defaultdict(list)
+    counts, heads = values["heads"], defaultdict(list)
     for row in rows["outcomes"]:
         heads[row["scenario"]].append(tuple(map(int, row["heads"].split())))
-    assert (found["tried"], found["good"], found["bad"]) == (5, 1, 2)
+    assert (counts["tried"], counts["good"], counts["bad"]) == (5, 1, 2)
     assert (values["all_bad"]["failed"]["value"], values["one_good"]["failed"]["value"]) == (1, 0)
-    assert [set(own) for own in heads["all_bad"]] == 4 * [{1, 2}]
+    assert [set(members) for members in heads["all_bad"]] == 4 * [{1, 2}]
     assert set(heads["one_good"]) <= {(0, 1), (0, 2)}
     assert sorted(sum(heads["random"], ())) == list(range(experiment.UNSEEN, experiment.UNSEEN + 8))
 
@@ -69,16 +73,16 @@ def test_the_early_snapshot_is_one_after_the_beginning():
 
 
 def test_networks_of_one_body_differ_in_their_query_maps_alone():
-    one, other = (new_network(Settings(heads=(head,), length=4, width=6)) for head in (0, 1))
-    for (name, first), second in zip(one.named_parameters(), other.parameters(), strict=True):
+    network, other = (new_network(Settings(heads=(head,), length=4, width=6)) for head in (0, 1))
+    for (name, first), second in zip(network.named_parameters(), other.parameters(), strict=True):
         assert torch.equal(first, second) != name.startswith("queries"), name
     body = new_network(Settings(heads=(0,), body=1, length=4, width=6))
-    assert torch.equal(body.queries.weight, one.queries.weight)
-    assert not torch.equal(body.hidden.weight, one.hidden.weight)
+    assert torch.equal(body.queries.weight, network.queries.weight)
+    assert not torch.equal(body.hidden.weight, network.hidden.weight)
     among = new_network(Settings(heads=(1, 0), length=4, width=6))  # a head starts alike among others
-    assert torch.equal(among.queries.weight[6:], one.queries.weight)
-    assert torch.equal(among.queries.bias[6:], one.queries.bias)
-    assert one.queries.weight.abs().max() <= 6**-0.5
+    assert torch.equal(among.queries.weight[6:], network.queries.weight)
+    assert torch.equal(among.queries.bias[6:], network.queries.bias)
+    assert network.queries.weight.abs().max() <= 6**-0.5
 
 
 @pytest.fixture
@@ -117,7 +121,7 @@ def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good,
     asked, values, _ = computed(courses, candidates=3)
     assert [values[name]["n"] for name in experiment.SCREENED] == [all_bad, copied, one_good]
     assert ["not_run" not in values[name] for name in experiment.SCREENED] == [all_bad, copied, one_good]
-    assert {len(one.heads) for one in asked} == {1, 2}
+    assert {len(spec.heads) for spec in asked} == {1, 2}
     assert ("not_run" in values["all_bad_less_one_good"]) == (not all_bad or not one_good)
     if not all_bad:
         assert values["all_bad"]["not_run"] == "too few of the heads that were tried alone turned out bad"
@@ -161,20 +165,28 @@ def test_a_difference_of_shares_has_newcombes_interval(counts):
     both, first, second, neither = counts
     n, pairs = sum(counts), pairs_of(*counts)
     (low, high), (other_low, other_high) = wilson(both + first, n), wilson(both + second, n)
-    one, other = (both + first) / n, (both + second) / n
+    first_share, other = (both + first) / n, (both + second) / n
     phi = 0.0
-    if 0 < one < 1 and 0 < other < 1:
+    if 0 < first_share < 1 and 0 < other < 1:
         phi = float(np.corrcoef(np.array(pairs, dtype=float).T)[0, 1])
         if phi > 0:  # corrected for continuity
             excess = both * neither - first * second
             phi *= max(excess - n / 2, 0) / excess
-    found = experiment.share_difference(pairs)
-    below = (one - low) ** 2 - 2 * phi * (one - low) * (other_high - other) + (other_high - other) ** 2
-    above = (high - one) ** 2 - 2 * phi * (high - one) * (other - other_low) + (other - other_low) ** 2
-    assert found["value"] == pytest.approx((first - second) / n)
-    assert found["low"] == pytest.approx(found["value"] - math.sqrt(below), abs=1e-12)
-    assert found["high"] == pytest.approx(found["value"] + math.sqrt(above), abs=1e-12)
-    assert found["n"] == n
+    interval = experiment.share_difference(pairs)
+    below = (
+        (first_share - low) ** 2
+        - 2 * phi * (first_share - low) * (other_high - other)
+        + (other_high - other) ** 2
+    )
+    above = (
+        (high - first_share) ** 2
+        - 2 * phi * (high - first_share) * (other - other_low)
+        + (other - other_low) ** 2
+    )
+    assert interval["value"] == pytest.approx((first - second) / n)
+    assert interval["low"] == pytest.approx(interval["value"] - math.sqrt(below), abs=1e-12)
+    assert interval["high"] == pytest.approx(interval["value"] + math.sqrt(above), abs=1e-12)
+    assert interval["n"] == n
 
 
 @pytest.mark.parametrize(

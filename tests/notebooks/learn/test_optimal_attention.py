@@ -24,7 +24,7 @@ from tests.notebooks.worked import assert_answer
 def trained(store):
     config = tiny("optimal_attention")
     specs = {form: experiment._translators(config, form) for form in experiment.FORMS}
-    made = {form: [store.recording(spec) for spec in own] for form, own in specs.items()}
+    made = {form: [store.recording(spec) for spec in planned] for form, planned in specs.items()}
     return lambda form, seed=0: made[form][seed]
 
 
@@ -54,22 +54,22 @@ def test_batches_from_a_recording_are_those_of_the_data(trained):
 @pytest.mark.slow
 def test_what_is_measured_fits_together(trained):
     summed, other = (trained("summed", seed) for seed in (0, 1))
-    found = experiment.measure_optimal_attention(summed, other, samples=0)
+    measured = experiment.measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
-    assert (found["words"], found["samples"]) == (words, 12)
-    assert found["log_likelihood"]["learned"] == pytest.approx(-quality["loss"], rel=1e-5)
-    assert found["agreement"]["learned_probe"] == pytest.approx(quality["learned_probe"], abs=1.5 / words)
-    assert found["agreement"]["chance"] == pytest.approx(quality["chance"])
-    likelihood = found["log_likelihood"]
+    assert (measured["words"], measured["samples"]) == (words, 12)
+    assert measured["log_likelihood"]["learned"] == pytest.approx(-quality["loss"], rel=1e-5)
+    assert measured["agreement"]["learned_probe"] == pytest.approx(quality["learned_probe"], abs=1.5 / words)
+    assert measured["agreement"]["chance"] == pytest.approx(quality["chance"])
+    likelihood = measured["log_likelihood"]
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
-    assert found["residual"] < 1e-6
+    assert measured["residual"] < 1e-6
     assert experiment.measure_optimal_attention(summed, samples=3)["samples"] == 3
     main = trained("joined")
-    own = experiment.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
-    assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
-    assert "optimal_main_probe" not in found["agreement"]
-    assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
+    same = experiment.measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
+    assert same["optimal_other_probe"] == pytest.approx(same["optimal_probe"], abs=1.5 / words)
+    assert "optimal_main_probe" not in measured["agreement"]
+    assert 0 <= same["optimal_main_probe"] < same["optimal_other_probe"]
     assert experiment.measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
     assert_refused(lambda: experiment.measure_optimal_attention(main, samples=0), "'joined'")
 
@@ -107,7 +107,7 @@ def one_sentence():
 @torch.no_grad()
 def test_the_counterexample_through_the_measure():
     rows = experiment._Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
-    found = {name: values.item() for name, values in rows.numbers().items()}
+    numbers = {name: values.item() for name, values in rows.numbers().items()}
     evenly, best = (-math.log(1 + 2 * math.exp(logit)) for logit in (-5 / 3, -2.5))
     expected = {
         "agreement.optimal_probe": 0,
@@ -127,7 +127,7 @@ def test_the_counterexample_through_the_measure():
         "log_likelihood.uniform": evenly,
         "dependent.share": 1,  # 0.859 against 0.726: 0.17 nats
     }
-    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
+    assert {name: numbers[name] for name in expected} == pytest.approx(expected, abs=1e-6)
     ((lost, shown),) = rows.worst()
     assert lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
     assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
@@ -222,11 +222,11 @@ def test_a_loss_that_equation_12_does_not_rebuild_is_seen():
 
 
 def test_the_counterexample_by_hand():
-    found = experiment.counterexample()
-    assert found["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
-    assert found["optimal_first"] < 1e-6
-    assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
-    assert found["from_right_word"] == pytest.approx(found["probe_second"])
+    numbers = experiment.counterexample()
+    assert numbers["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
+    assert numbers["optimal_first"] < 1e-6
+    assert numbers["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    assert numbers["from_right_word"] == pytest.approx(numbers["probe_second"])
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_probability_of_right_label_by_hand(given, expected):
         pytest.param(
             (torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.25])),
             "log odds are infinite",
-            id="log_odds_are_infinite",
+            id="certain probability",
         )
     ],
 )

@@ -25,13 +25,13 @@ def random_problem(seed: int, scale: float, words: int = WORDS):
     return encoder, decoder, right, source_mask, target_mask
 
 
-def rows(problem, found):
+def rows(problem, solution):
     """Each real row alone: log p, attention, γ over valid positions, γ_s, the right word."""
     encoder, decoder, right, source_mask, target_mask = problem
     for at in target_mask.nonzero().tolist():
         valid = source_mask[at[0]]
-        own = found.attention[*at][valid], encoder[at[0]][valid], decoder[*at]
-        yield found.log_likelihood[*at].item(), *(tensor.numpy() for tensor in own), int(right[*at])
+        tensors = solution.attention[*at][valid], encoder[at[0]][valid], decoder[*at]
+        yield solution.log_likelihood[*at].item(), *(tensor.numpy() for tensor in tensors), int(right[*at])
 
 
 def loss_and_slopes(attention, encoder, decoder, word):
@@ -48,15 +48,15 @@ def solved_alone(encoder):
 def test_the_papers_counterexample():
     """A.1: the position with the largest β gets no attention; the optimum is half on each of the others."""
     encoder = torch.tensor([[[0.0, 0, 0], [0, -10, 5], [0, 5, -10]]], dtype=torch.float64)
-    found = solved_alone(encoder)
-    assert found.attention[0, 0].tolist() == pytest.approx([0, 0.5, 0.5], abs=1e-8)
+    solution = solved_alone(encoder)
+    assert solution.attention[0, 0].tolist() == pytest.approx([0, 0.5, 0.5], abs=1e-8)
     # Halves of equation 30 leave logits (0, -2.5, -2.5).
-    assert found.log_likelihood.exp().item() == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    assert solution.log_likelihood.exp().item() == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
     probe = encoder[0].softmax(-1)[:, 0]
     assert probe[0].item() == pytest.approx(1 / 3)  # equation 31
     assert probe[1:].tolist() == pytest.approx([1 / (1 + math.exp(5) + math.exp(-10))] * 2)
     assert probe[1] == pytest.approx(math.exp(-5), rel=0.01)
-    assert probe.argmax() == 0 == found.attention[0, 0].argmin()
+    assert probe.argmax() == 0 == solution.attention[0, 0].argmin()
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
@@ -64,12 +64,12 @@ def test_the_papers_counterexample():
 def test_the_best_attention_meets_the_kkt_conditions(seed, scale):
     """Of the paper's loss: one slope wherever there is attention, no smaller slope elsewhere."""
     problem = random_problem(seed, scale)
-    found = optimal_attention(*problem)
-    assert found.residual.max() < 1e-6
-    assert found.iterations < 60
-    for told, attention, *row in rows(problem, found):
+    solution = optimal_attention(*problem)
+    assert solution.residual.max() < 1e-6
+    assert solution.iterations < 60
+    for log_likelihood, attention, *row in rows(problem, solution):
         loss, slopes = loss_and_slopes(attention, *row)
-        assert told == pytest.approx(-loss, abs=3e-9)  # torch's softplus is linear from 20 on
+        assert log_likelihood == pytest.approx(-loss, abs=3e-9)  # torch's softplus is linear from 20 on
         assert attention.min() >= 0
         assert attention.sum() == pytest.approx(1, abs=1e-12)
         level = slopes @ attention
@@ -101,29 +101,29 @@ def test_neither_corners_nor_uniform_attention_are_better():
 def test_with_two_words_the_optimum_is_the_position_of_the_largest_probe():
     """Then the logits' difference is linear in the attention: section 3.3's argument, exactly."""
     encoder, decoder, right, source_mask, target_mask = random_problem(5, 3.0, words=2)
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    solution = optimal_attention(encoder, decoder, right, source_mask, target_mask)
     logits = encoder[:, None] + decoder[:, :, None]
     probe = logits.softmax(-1).gather(-1, right[:, :, None, None].expand(-1, -1, SOURCE, 1))[..., 0]
     probe = probe.masked_fill(~source_mask[:, None, :], -1)
-    assert torch.equal(found.attention.argmax(-1)[target_mask], probe.argmax(-1)[target_mask])
-    assert (found.attention.amax(-1)[target_mask] > 1 - 1e-6).all()
+    assert torch.equal(solution.attention.argmax(-1)[target_mask], probe.argmax(-1)[target_mask])
+    assert (solution.attention.amax(-1)[target_mask] > 1 - 1e-6).all()
 
 
 def test_equal_positions_share_equally():
     encoder, decoder, right, source_mask, target_mask = random_problem(2, 3.0)
     source_mask = torch.ones_like(source_mask)
     encoder[:, 5:] = encoder[:, :4]
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
-    assert torch.allclose(found.attention[..., 5:], found.attention[..., :4], atol=1e-6)
-    assert found.residual.max() < 1e-6
+    solution = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert torch.allclose(solution.attention[..., 5:], solution.attention[..., :4], atol=1e-6)
+    assert solution.residual.max() < 1e-6
 
 
 def test_it_takes_no_more_steps_than_it_may():
     """Without one, attention is uniform, which the residual says is no solution."""
     for steps in (0, 1):
-        found = optimal_attention(*random_problem(2, 3.0), iterations=steps)
-        assert found.iterations == steps
-        assert found.residual.max() > 1e-3
+        solution = optimal_attention(*random_problem(2, 3.0), iterations=steps)
+        assert solution.iterations == steps
+        assert solution.residual.max() > 1e-3
 
 
 def test_an_almost_certain_word_is_still_solved():
@@ -135,16 +135,16 @@ def test_an_almost_certain_word_is_still_solved():
 
 def test_padding_changes_nothing():
     encoder, decoder, right, source_mask, target_mask = random_problem(1, 2.0)
-    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
-    assert (found.attention * ~(source_mask[:, None] & target_mask[:, :, None]) == 0).all()
+    solution = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert (solution.attention * ~(source_mask[:, None] & target_mask[:, :, None]) == 0).all()
     dirty = encoder.masked_fill(~source_mask[:, :, None], torch.nan)
     soiled = decoder.masked_fill(~target_mask[:, :, None], torch.inf)
     again = optimal_attention(dirty, soiled, right.masked_fill(~target_mask, -100), source_mask, target_mask)
-    assert torch.equal(found.attention, again.attention)
-    some = SOURCE // 2 + 1
-    sides = encoder[1:2, :some], decoder[1:2, :3], right[1:2, :3]
-    alone = optimal_attention(*sides, source_mask[1:2, :some], target_mask[1:2, :3])
-    assert torch.allclose(alone.attention[0], found.attention[1, :3, :some], atol=1e-7)
+    assert torch.equal(solution.attention, again.attention)
+    length = SOURCE // 2 + 1
+    sides = encoder[1:2, :length], decoder[1:2, :3], right[1:2, :3]
+    alone = optimal_attention(*sides, source_mask[1:2, :length], target_mask[1:2, :3])
+    assert torch.allclose(alone.attention[0], solution.attention[1, :3, :length], atol=1e-7)
 
 
 def test_the_residual_by_hand():
@@ -175,19 +175,19 @@ def problem(scale):
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e5, 1e6, 1e8])
 def test_an_ill_conditioned_sample_leaves_the_others_as_they_are(scale):
-    found = optimal_attention(*problem(scale), SOURCE_MASK, TARGET_MASK)
+    solution = optimal_attention(*problem(scale), SOURCE_MASK, TARGET_MASK)
     alone = [part[:1] for part in problem(1.0)]
     expected = optimal_attention(*alone, SOURCE_MASK[:1], TARGET_MASK[:1])
-    torch.testing.assert_close(found.attention[0], expected.attention[0], rtol=0, atol=1e-7)
-    assert (found.residual[0] <= 1e-8).all()
+    torch.testing.assert_close(solution.attention[0], expected.attention[0], rtol=0, atol=1e-7)
+    assert (solution.residual[0] <= 1e-8).all()
 
 
 @pytest.mark.slow
 def test_every_row_is_attention_whatever_the_logits():
-    found = optimal_attention(*problem(1e5), SOURCE_MASK, TARGET_MASK)
-    torch.testing.assert_close(found.attention.sum(-1), torch.ones(2, TARGETS, dtype=torch.float64))
-    assert (found.attention >= 0).all()
-    assert found.residual.isfinite().all()
+    solution = optimal_attention(*problem(1e5), SOURCE_MASK, TARGET_MASK)
+    torch.testing.assert_close(solution.attention.sum(-1), torch.ones(2, TARGETS, dtype=torch.float64))
+    assert (solution.attention >= 0).all()
+    assert solution.residual.isfinite().all()
 
 
 def test_factors_of_definite_matrices_are_those_of_torch():

@@ -34,9 +34,9 @@ def test_a_snapshot_says_what_a_network_that_copies_by_attention_does():
     seen = procedure.snapshot_of_copier(model, held_out)
     words = [(n, s) for n in range(10) for s in range(4)]
     attended = [int(trace.attention[n, 0, s].argmax()) == s for n, s in words]
-    said = [int(trace.logits[n, s].argmax()) == held_out.target[n, s] for n, s in words]
+    right = [int(trace.logits[n, s].argmax()) == held_out.target[n, s] for n, s in words]
     assert seen["attention_accuracy"].item() == pytest.approx(sum(attended) / 40)
-    assert seen["accuracy"].item() == pytest.approx(float(sum(said)) / 40)
+    assert seen["accuracy"].item() == pytest.approx(float(sum(right)) / 40)
     weight = sum(float(trace.attention[n, 0, s, s]) for n, s in words) / 40
     assert seen["attention_right"].item() == pytest.approx(weight, rel=1e-5)
 
@@ -128,7 +128,11 @@ def test_without_recurrence_a_fixed_order_is_copying_with_the_places_renamed(rec
     procedure.copier_loss(permuting, copy_batch(renamed, 7, order)).backward()
     permuting.source_codes.grad = permuting.source_codes.grad[order]
     pairs = zip(copying.parameters(), permuting.parameters(), strict=True)
-    same = {torch.allclose(one.grad, other.grad, atol=1e-7) for one, other in pairs if one.grad is not None}
+    same = {
+        torch.allclose(parameter.grad, other.grad, atol=1e-7)
+        for parameter, other in pairs
+        if parameter.grad is not None
+    }
     assert same == {not recurrent}
 
 
@@ -136,9 +140,9 @@ def test_without_recurrence_a_fixed_order_is_copying_with_the_places_renamed(rec
 def test_states_are_those_of_torchs_lstm_which_without_recurrence_starts_anew_for_every_word(recurrent):
     network, last = new_network(Settings(length=5, width=8, recurrent=recurrent)), None
     batch = copy_batch(SOURCE, 7)
-    found = network(batch)
-    encoder = network.encoder, batch.source, network.source_codes, found.encoder_states
-    decoder = network.decoder, batch.target_read, network.target_codes, found.decoder_states
+    trace = network(batch)
+    encoder = network.encoder, batch.source, network.source_codes, trace.encoder_states
+    decoder = network.decoder, batch.target_read, network.target_codes, trace.decoder_states
     for layer, words, codes, states in (encoder, decoder):
         inputs = network.embedding(words) + codes
         expected, last = layer(inputs, last) if recurrent else layer(inputs.view(-1, 1, 8))

@@ -37,10 +37,10 @@ def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, mon
 
     monkeypatch.setattr(AttentiveClassifier, "_states", states)
     monkeypatch.setattr(classifiers, "draw_parameters", torch.no_grad()(initialise))
-    found = record(TINY, tmp_path)
-    assert found["keyword"][0] == 2 * TINY.width
-    assert found["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
-    assert found["next"][0] == found["last"][0] == found["first"][0] == 0
+    recording = record(TINY, tmp_path)
+    assert recording["keyword"][0] == 2 * TINY.width
+    assert recording["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
+    assert recording["next"][0] == recording["last"][0] == recording["first"][0] == 0
 
 
 def test_snapshots_are_close_together_at_first():
@@ -228,28 +228,34 @@ def test_apart_by_hand(given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
+    [pytest.param((3, 5, 5, None), id="odd number of texts"), pytest.param((0, 5, 5, None), id="no text")],
+)
+def test_a_batch_of_odd_size_is_refused(given):
+    assert_refused(partial(keyword_batch, *given), "even number")
+
+
+@pytest.mark.parametrize(
+    "given",
     [
-        pytest.param((3, 5, 5, None), "even number", id="3_5_5"),
-        pytest.param((0, 5, 5, None), "even number", id="0_5_5"),
-        pytest.param((4, 0, 5, None), "at least two", id="4_0_5"),
-        pytest.param((4, 5, 1, None), "at least two", id="4_5_1"),
+        pytest.param((4, 0, 5, None), id="no place"),
+        pytest.param((4, 5, 1, None), id="no word but the keyword"),
     ],
 )
-def test_keyword_batch_refuses(given, message):
-    assert_refused(partial(keyword_batch, *given), message)
+def test_a_batch_without_places_for_two_words_is_refused(given):
+    assert_refused(partial(keyword_batch, *given), "at least two")
 
 
 SIX = torch.tensor([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        pytest.param((SIX, torch.tensor([0])), "must differ", id="six_torch_tensor_0"),
-        pytest.param((SIX, torch.tensor([4])), "must differ", id="six_torch_tensor_4"),
-        pytest.param((SIX, torch.tensor([5])), "must differ", id="six_torch_tensor_5"),
+        pytest.param((SIX, torch.tensor([0])), id="first place"),
+        pytest.param((SIX, torch.tensor([4])), id="place in the middle"),
+        pytest.param((SIX, torch.tensor([5])), id="last place"),
     ],
 )
-def test_locality_refuses(given, message):
-    assert_refused(partial(locality, *given), message)
+def test_locality_of_equal_values_is_refused(given):
+    assert_refused(partial(locality, *given), "must differ")

@@ -26,8 +26,10 @@ def test_the_spread_of_sums_is_root_two_times_the_deviation_of_the_units(values)
 
 def test_the_interval_of_four_units_covers_in_some_nine_cases_of_ten():
     generator = np.random.default_rng(1)
-    found = [pair_spread(sums(generator.normal(size=4).tolist())) for _ in range(1_000)]
-    assert fmean(one["low"] <= math.sqrt(2) <= one["high"] for one in found) == pytest.approx(0.89, abs=0.03)
+    intervals = [pair_spread(sums(generator.normal(size=4).tolist())) for _ in range(1_000)]
+    assert fmean(
+        interval["low"] <= math.sqrt(2) <= interval["high"] for interval in intervals
+    ) == pytest.approx(0.89, abs=0.03)
 
 
 def test_the_interval_of_a_spread_is_not_below_zero():

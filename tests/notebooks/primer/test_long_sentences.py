@@ -33,19 +33,19 @@ def written_as(recording, written, **tensors):
 
 def test_bits_are_what_is_left_of_the_words_surprise(recording):
     """Against a loop over samples and positions."""
-    found, judged = measure.measure_by_length(recording), judged_samples(recording.spec.resolved)
-    assert found["vocabulary"] == 10
-    place = found["lengths"].index(4)
+    measured, judged = measure.measure_by_length(recording), judged_samples(recording.spec.resolved)
+    assert measured["vocabulary"] == 10
+    place = measured["lengths"].index(4)
     rows = [i for i in range(len(judged)) if len(judged.target(i)) == 4]
     bits, right = [], []
     for i in rows:
         losses = recording["loss"][-1, i, :4].tolist()
         bits.append(sum(math.log2(10) - loss / math.log(2) for loss in losses))
         right += recording["right"][-1, i, :4].tolist()
-    assert found["bits"][place] == pytest.approx(np.mean(bits))
-    assert found["bits_of_word"][place] == pytest.approx(np.mean(bits) / 4)
-    assert found["token_accuracy"][place] == pytest.approx(np.mean(right))
-    assert found["samples"][place] == len(rows)
+    assert measured["bits"][place] == pytest.approx(np.mean(bits))
+    assert measured["bits_of_word"][place] == pytest.approx(np.mean(bits) / 4)
+    assert measured["token_accuracy"][place] == pytest.approx(np.mean(right))
+    assert measured["samples"][place] == len(rows)
 
 
 def test_an_exact_match_needs_the_end_mark_too(recording):
@@ -53,15 +53,15 @@ def test_an_exact_match_needs_the_end_mark_too(recording):
     written = written_rightly(recording)
     written[1, 0] += 1  # a wrong word
     written[2, int((written[2] != PAD).sum()) - 1] = PAD  # no end mark
-    found = measure.exact_matches(written_as(recording, written), judged)
-    assert np.flatnonzero(~found).tolist() == [1, 2]
+    exact = measure.exact_matches(written_as(recording, written), judged)
+    assert np.flatnonzero(~exact).tolist() == [1, 2]
 
 
 def test_the_probe_reads_the_one_vector_position_by_position(recording):
     """Of a thousand sentences of three words at most a quarter is kept to judge, and enough to fit on."""
-    found = measure.measure_summary_bits(recording, length=3, samples=2_000)
-    assert len(found["bits"]) == 3
-    assert max(found["bits"]) < math.log2(10)
+    measured = measure.measure_summary_bits(recording, length=3, samples=2_000)
+    assert len(measured["bits"]) == 3
+    assert max(measured["bits"]) < math.log2(10)
 
 
 # Errors and what follows them.
@@ -93,8 +93,8 @@ def test_one_wrong_word_shifts_all_that_follow():
 
 
 @pytest.mark.parametrize("missing", [True, False])
-@pytest.mark.parametrize(("put", "said"), [(3, "UNK"), (10, "g"), (11, "h")])
-def test_bleu_is_judged_by_the_text_in_which_no_word_is_unknown(monkeypatch, missing, put, said):
+@pytest.mark.parametrize(("put", "word"), [(3, "UNK"), (10, "g"), (11, "h")])
+def test_bleu_is_judged_by_the_text_in_which_no_word_is_unknown(monkeypatch, missing, put, word):
     """Where the reference has ``<unk>``, as what is written may: against the text this is a fault."""
     known = Vocabulary.of("abcdefgh")
     corpus = Corpus.from_ids([[4], [4]], [[4, 5, 6, 3 if missing else 10, 7, 8, 9], [4, 5, 6, 7]])
@@ -102,10 +102,10 @@ def test_bleu_is_judged_by_the_text_in_which_no_word_is_unknown(monkeypatch, mis
     monkeypatch.setattr(errors, "load_task", lambda _: task)
     monkeypatch.setattr(errors, "judged_samples", lambda _: corpus)
     rows = [[4, 5, 6, put, 7, 8, 9, EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
-    texts = [f"a b c {said} d e f", "a b c d"]
+    texts = [f"a b c {word} d e f", "a b c d"]
     expected, _ = bleu.corpus_bleu(texts, [f"a b c {'zebra' if missing else 'g'} d e f", "a b c d"])
     assert errors.written_bleu(recording_of({"written": torch.tensor(rows)})) == pytest.approx(expected)
-    assert (expected == pytest.approx(100)) is (said == "g" and not missing)
+    assert (expected == pytest.approx(100)) is (word == "g" and not missing)
 
 
 @pytest.mark.parametrize("spoilt", [False, True])
@@ -116,27 +116,27 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
         wanted = written_rightly(recording)
         wanted[torch.from_numpy(judged.target_lengths < judged.target_lengths.max()), 0] = EOS
         recording = written_as(recording, wanted)
-    found = errors.measure_error_growth(recording, samples=20)
+    growth = errors.measure_error_growth(recording, samples=20)
     targets = [[*judged.target(i).tolist(), EOS] for i in range(len(judged))]
-    own = [i for i, target in enumerate(targets) if len(target) == found["length"] + 1]
-    assert found["of_length"] == len(own) < len(judged)
-    assert len(found["so_far"]) == found["length"] + 1
-    pairs = [(recording["written"][i].tolist(), targets[i]) for i in own]
-    for place in range(found["length"] + 1):
+    chosen = [i for i, target in enumerate(targets) if len(target) == growth["length"] + 1]
+    assert growth["of_length"] == len(chosen) < len(judged)
+    assert len(growth["so_far"]) == growth["length"] + 1
+    pairs = [(recording["written"][i].tolist(), targets[i]) for i in chosen]
+    for place in range(growth["length"] + 1):
         hits = [row[place : place + 1] == [target[place]] for row, target in pairs]
         whole = [row[: place + 1] == target[: place + 1] for row, target in pairs]
-        forced = recording["right"][-1, own, place].double()
+        forced = recording["right"][-1, chosen, place].double()
         for name, right in (("free_running", hits), ("so_far", whole), ("teacher_forced", forced)):
-            assert found[name][place] == pytest.approx(float(np.mean(np.asarray(right))))
+            assert growth[name][place] == pytest.approx(float(np.mean(np.asarray(right))))
 
 
 def test_a_perfect_copy_has_all_of_it_right(recording):
     right = torch.ones_like(recording["right"])
     perfect = written_as(recording, written_rightly(recording), right=right)
-    found = errors.measure_error_growth(perfect, samples=5)
-    assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
-    assert found["beam"]["exact_match"] < 1  # of the network as it is
-    assert found["bleu"] == pytest.approx(100)
+    growth = errors.measure_error_growth(perfect, samples=5)
+    assert {growth[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
+    assert growth["beam"]["exact_match"] < 1  # of the network as it is
+    assert growth["bleu"] == pytest.approx(100)
 
 
 # Distances, and learning curves by thirds of a sentence.
@@ -204,7 +204,7 @@ def test_a_text_that_is_missing_says_so(monkeypatch):
 @pytest.mark.parametrize("kind", [*NAMED, "plain"])
 def test_norms_are_those_of_finite_differences(kind):
     network, batch = sequence_network(kind), batch_of(0, 1)
-    found = gradient_norms(network, batch)
+    norms = gradient_norms(network, batch)
     inputs, step = network.embedding_source(batch.source).detach(), 1e-5
 
     def outputs(moved):
@@ -215,7 +215,7 @@ def test_norms_are_those_of_finite_differences(kind):
     nudges = step * torch.eye(inputs[0].numel(), dtype=torch.float64).view(-1, *inputs.shape[1:])
     slopes = [(outputs(inputs + nudge) - outputs(inputs - nudge)) / (2 * step) for nudge in nudges]
     expected = torch.stack(slopes, -1).unflatten(-1, inputs.shape[1:]).norm(dim=-1)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-8)
+    torch.testing.assert_close(norms, expected, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

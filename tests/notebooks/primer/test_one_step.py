@@ -23,21 +23,23 @@ def test_the_step_is_score_softmax_context(store):
     looked_at |= {"seed": 1}  # some of the coordinates furthest from zero are below it
     spec = RunSpec.of("recurrent_sequences", task="one_to_one", options=options, **settings, **looked_at)
     recording = store.recording(spec)
-    found = measure_shown_pairs(recording, pair=0, place=1)
-    rows = pd.DataFrame(found["worked"])
+    measured = measure_shown_pairs(recording, pair=0, place=1)
+    rows = pd.DataFrame(measured["worked"])
     assert rows["source"].tolist() == ["A", "B", "C", "<eos>"]
     weights = np.exp(rows["score"] - rows["score"].max())
     np.testing.assert_allclose(rows["exponential"], weights, rtol=1e-5)
     np.testing.assert_allclose(rows["attention"], weights / weights.sum(), rtol=1e-5)
-    np.testing.assert_allclose(found["attention"][-1][0][1], rows["attention"], rtol=1e-5)
-    chances = [row["probability"] for row in found["predicted"]]
+    np.testing.assert_allclose(measured["attention"][-1][0][1], rows["attention"], rtol=1e-5)
+    chances = [row["probability"] for row in measured["predicted"]]
     assert chances == sorted(chances, reverse=True)
     assert sum(chances) <= 1 + 1e-6
     network = registry.load("recurrent_sequences").recorded_network(recording)
     with torch.no_grad():
         trace = network(shown_pairs(recording.spec.resolved))
     context, left_out = trace.context[0, 1], trace.context[0, 1].clone()
-    for entry in found["context"]:  # the coordinates where the context of the network is furthest from zero
+    for entry in measured[
+        "context"
+    ]:  # the coordinates where the context of the network is furthest from zero
         place = entry["coordinate"]
         assert entry["value"] == pytest.approx(float(context[place]))
         assert entry["value"] == pytest.approx(sum(entry["weighted"]), abs=1e-6)  # a reader can add it up
@@ -45,7 +47,7 @@ def test_the_step_is_score_softmax_context(store):
         assert entry["states"] == pytest.approx(trace.encoder_states[0, :4, place].tolist())
         left_out[place] = 0
     assert int((left_out == 0).sum()) == COORDINATES
-    assert min(abs(entry["value"]) for entry in found["context"]) >= float(left_out.abs().max())
+    assert min(abs(entry["value"]) for entry in measured["context"]) >= float(left_out.abs().max())
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -30,9 +30,9 @@ def recorded(store, *kind, config=TINY):
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau", experiment.BEFORE])
 def test_scores_are_those_of_the_state_that_asks_alone(store, decoder):
     asking, silent = ("present", "previous") if decoder == "luong" else ("previous", "present")
-    found = experiment.measure_asking_state(recorded(store, decoder, 1, "dot"))
-    assert found[asking] < 1e-5
-    assert found[silent] > 0.05
+    measured = experiment.measure_asking_state(recorded(store, decoder, 1, "dot"))
+    assert measured[asking] < 1e-5
+    assert measured[silent] > 0.05
 
 
 @pytest.mark.parametrize("decoder", ["luong", "bahdanau", experiment.BEFORE])
@@ -47,11 +47,11 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     bits = {}
     for directions in (1, 2):
         recording = recorded(store, "bahdanau", directions, "additive", config=wide)
-        found = experiment.measure_context_of_states(recording, size=3, samples=1_000)
-        bits[directions] = dict(zip(experiment.OFFSETS, found["bits"], strict=True))
+        measured = experiment.measure_context_of_states(recording, size=3, samples=1_000)
+        bits[directions] = dict(zip(experiment.OFFSETS, measured["bits"], strict=True))
     assert bits[1][1] < 0.05
     assert bits[2][1] > 1
-    assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words
+    assert min(bits[key][0] for key in bits) > 2.5  # a modifier is one of eight words
 
 
 def test_cost_is_that_of_a_sentence_of_mean_length(store):
@@ -82,9 +82,9 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
         written = pad_sequence([torch.tensor([*row, EOS]) for row in rows], batch_first=True)
         return experiment.measure_bleu(recording_of({"written": written}, task="captions", task_options=()))
 
-    found = bleu_of(*ids)
-    assert found["sentences"] == 2
-    assert 60 < found["bleu"] < 100  # all but the rare word
+    measured = bleu_of(*ids)
+    assert measured["sentences"] == 2
+    assert 60 < measured["bleu"] < 100  # all but the rare word
     assert bleu_of(*ids[::-1])["bleu"] < 20
     lines.reverse()
     assert_refused(lambda: bleu_of(*ids), "not its validation sentences")

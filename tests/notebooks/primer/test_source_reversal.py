@@ -9,7 +9,7 @@ from tests.attnlib.refusals import assert_refused
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [pytest.param(("scan",), "'scan' has no known links", id="scan_has_no_known_links")]
+    ("given", "message"), [pytest.param(("scan",), "'scan' has no known links", id="task without gold links")]
 )
 def test_linked_sentences_refuses(given, message):
     assert_refused(partial(linked_sentences, *given), message)

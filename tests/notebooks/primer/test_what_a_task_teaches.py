@@ -63,24 +63,26 @@ def test_agreement_with_another_network_is_that_of_a_loop(store):
         recorded(store, "transformer", "translation"),
         recorded(store, "transformer", "summary", 1),
     )
-    found = task_patterns.measure_pattern_agreement(first, second, state="trained")
+    measured = task_patterns.measure_pattern_agreement(first, second, state="trained")
     rows, links = [], []
     for recording in (first, second):
         judged = judged_samples(recording.spec.resolved)
-        own = {}
+        by_sample = {}
         for batch, heads in task_patterns.attention_to_source(network_of(recording, "trained"), judged):
-            own |= dict(zip(batch.indices.tolist(), heads.mean((0, 1)), strict=True))
-        rows.append(own)
+            by_sample |= dict(zip(batch.indices.tolist(), heads.mean((0, 1)), strict=True))
+        rows.append(by_sample)
         links.append(load_task(recording.spec.resolved).gold)
     sentences, words = [], []
     for i in range(len(judged)):
         n = len(judged.source(i)) + 1
-        means = [own[i][: len(gold[i]), :n].mean(0) for own, gold in zip(rows, links, strict=True)]
+        means = [
+            by_sample[i][: len(gold[i]), :n].mean(0) for by_sample, gold in zip(rows, links, strict=True)
+        ]
         sentences.append(torch.minimum(*means).sum().item())
         steps = dict(links[0][i])
         for place, step in links[1][i]:
             words.append(torch.minimum(rows[0][i][steps[place], :n], rows[1][i][step, :n]).sum().item())
-    assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
+    assert measured == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
 
 
 def pairs(first, second, state, values):
@@ -141,8 +143,8 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
             mean = np.mean(list(weight.values()))
             sums["mutual"] += sum((weight[a, b] - mean) * (weight[b, a] - mean) for a, b in pairs)
             sums["own"] += sum((weight[pair] - mean) ** 2 for pair in pairs)
-    found = experiment.measure_reciprocity(recording)["trained"]["cross"][1][0]
-    assert found["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
+    measured = experiment.measure_reciprocity(recording)["trained"]["cross"][1][0]
+    assert measured["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
 
 
 def test_tied_maps_have_symmetric_scores(store):
@@ -163,14 +165,14 @@ def test_free_maps_have_no_symmetric_scores(store):
 
 
 def test_what_is_compared_comes_from_where_it_should(store):
-    found = experiment.measure_sources(recorded(store, "transformer", "translation"))
-    for layer in found["encoder_self"]:
+    measured = experiment.measure_sources(recorded(store, "transformer", "translation"))
+    for layer in measured["encoder_self"]:
         assert layer["queries"]["target"] == layer["keys"]["target"] == 0
         assert min(layer["queries"]["source"], layer["keys"]["source"]) > 0
-    first, second = found["cross"]
+    first, second = measured["cross"]
     assert first["queries"]["source"] == first["keys"]["target"] == second["keys"]["target"] == 0
     assert min(first["queries"]["target"], first["keys"]["source"], second["queries"]["source"]) > 0
-    lower, upper = (layer["queries"]["source"] for layer in found["decoder_self"])
+    lower, upper = (layer["queries"]["source"] for layer in measured["decoder_self"])
     assert lower == 0 < upper
 
 
@@ -192,7 +194,7 @@ def test_the_definition_in_a_loop():
     left = {(i, j): matrix[i, j].item() - mean for i, j in pairs}
     expected = sum(left[i, j] * left[j, i] for i, j in pairs) / sum(v**2 for v in left.values())
     assert of(matrix[None], "attention").value == pytest.approx(expected)
-    apart, together = (torch.linalg.norm(own).item() for own in (matrix - matrix.T, matrix + matrix.T))
+    apart, together = (torch.linalg.norm(part).item() for part in (matrix - matrix.T, matrix + matrix.T))
     assert of(matrix[None], "attention").ratio == pytest.approx(apart / together)
 
 

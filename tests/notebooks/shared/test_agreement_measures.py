@@ -127,21 +127,6 @@ EMPTY = recording_of_lists({})
     ("given", "message"),
     [
         pytest.param(
-            {"first": EMPTY, "second": EMPTY, "pairs": ""},
-            "such as 'attention~probe', of attention, saliency, probe",
-            id="first_empty_second_empty_pairs",
-        ),
-        pytest.param(
-            {"first": EMPTY, "second": EMPTY, "pairs": "attention"},
-            "such as 'attention~probe', of attention, saliency, probe",
-            id="first_empty_second_empty_pairs_attention",
-        ),
-        pytest.param(
-            {"first": EMPTY, "second": EMPTY, "pairs": "attention~loss"},
-            "such as 'attention~probe', of attention, saliency, probe",
-            id="first_empty_second_empty_pairs_attention_loss",
-        ),
-        pytest.param(
             {
                 "first": recording_of_lists(
                     {"steps": [0], "validation.offsets": [0, 2, 4], "validation.correct": [[True, True]]}
@@ -157,7 +142,7 @@ EMPTY = recording_of_lists({})
                 "pairs": "attention~probe",
             },
             "seed 0 and seed 1 were looked at on other samples",
-            id="seed_0_and_seed_1_were_looked_at_on_other_sample",
+            id="other samples",
         ),
         pytest.param(
             {
@@ -180,12 +165,28 @@ EMPTY = recording_of_lists({})
                 "pairs": "saliency~probe",
             },
             "seed 0 has no saliency at its best checkpoint",
-            id="seed_0_has_no_saliency_at_its_best_checkpoint",
+            id="saliency was not recorded",
         ),
     ],
 )
 def test_measure_agreement_refuses(given, message):
     assert_refused(partial(measure_agreement, **given), message)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"first": EMPTY, "second": EMPTY, "pairs": ""}, id="no pair"),
+        pytest.param({"first": EMPTY, "second": EMPTY, "pairs": "attention"}, id="one side of a pair"),
+        pytest.param(
+            {"first": EMPTY, "second": EMPTY, "pairs": "attention~loss"}, id="side that is no weighing"
+        ),
+    ],
+)
+def test_agreement_of_what_is_no_pair_is_refused(given):
+    assert_refused(
+        partial(measure_agreement, **given), "such as 'attention~probe', of attention, saliency, probe"
+    )
 
 
 TRANSLATOR = recording_of_lists(
@@ -235,17 +236,7 @@ def test_measure_saliency_variants_refuses(given, message):
         pytest.param(
             {"first": TRANSLATOR, "second": TRANSLATOR, "sides": "attention"},
             "no attention at its best checkpoint",
-            id="no_attention_at_its_best_checkpoint",
-        ),
-        pytest.param(
-            {"first": TRANSLATOR, "second": TRANSLATOR, "sides": ""},
-            "expected some of attention",
-            id="first_translator_second_translator_sides",
-        ),
-        pytest.param(
-            {"first": TRANSLATOR, "second": TRANSLATOR, "sides": "weights"},
-            "expected some of attention",
-            id="first_translator_second_translator_sides_weights",
+            id="attention was not recorded",
         ),
     ],
 )
@@ -254,12 +245,23 @@ def test_measure_ties_refuses(given, message):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"first": TRANSLATOR, "second": TRANSLATOR, "sides": ""}, id="no side"),
+        pytest.param({"first": TRANSLATOR, "second": TRANSLATOR, "sides": "weights"}, id="unknown side"),
+    ],
+)
+def test_ties_of_unknown_sides_are_refused(given):
+    assert_refused(partial(measure_ties, **given), "expected some of attention")
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         pytest.param(
             (torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0, 2])),
             "3 positions, but the offsets end at 2",
-            id="3_positions_but_the_offsets_end_at_2",
+            id="position beyond the offsets",
         )
     ],
 )

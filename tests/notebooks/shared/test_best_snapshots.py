@@ -29,8 +29,8 @@ def test_saliency_is_not_a_number_but_at_the_best_snapshots(tmp_path, monkeypatc
     parts = agreement.measure_course(Recording(None, every, {}))["parts"]
     assert len(parts) == 2
     for part, qualities_of_part in parts.items():
-        values, found = (recording[f"{part}.saliency"] for recording in (every, best))
-        seen = ~found.isnan().all(1)
+        values, at_best = (recording[f"{part}.saliency"] for recording in (every, best))
+        seen = ~at_best.isnan().all(1)
         places = {
             course[group].index(max(course[group]))
             for course in qualities_of_part.values()
@@ -39,8 +39,8 @@ def test_saliency_is_not_a_number_but_at_the_best_snapshots(tmp_path, monkeypatc
         assert seen.nonzero()[:, 0].tolist() == sorted(places)
         assert len(places) < len(seen)
         assert not values.isnan().any()
-        assert torch.equal(found[seen], values[seen])
-        assert found[~seen].isnan().all()
+        assert torch.equal(at_best[seen], values[seen])
+        assert at_best[~seen].isnan().all()
     for name in every.keys() - {f"{part}.saliency" for part in parts}:
         assert torch.equal(best[name], every[name]), name
 

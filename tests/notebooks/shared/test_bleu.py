@@ -41,22 +41,14 @@ def test_bleu_by_hand(given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        pytest.param((["a"], []), "hypotheses and 0 references; give one each", id="a"),
-        pytest.param(([], []), "hypotheses and 0 references; give one each", id="empty"),
-    ],
+    "given", [pytest.param((["a"], []), id="one hypothesis"), pytest.param(([], []), id="no text")]
 )
-def test_bleu_counts_refuses(given, message):
-    assert_refused(partial(bleu_counts, *given), message)
+def test_counts_of_unequal_numbers_of_texts_are_refused(given):
+    assert_refused(partial(bleu_counts, *given), "hypotheses and 0 references; give one each")
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        pytest.param((["a"], []), "hypotheses and 0 references; give one each", id="a"),
-        pytest.param(([], []), "hypotheses and 0 references; give one each", id="empty"),
-    ],
+    "given", [pytest.param((["a"], []), id="one hypothesis"), pytest.param(([], []), id="no text")]
 )
-def test_corpus_bleu_refuses(given, message):
-    assert_refused(partial(corpus_bleu, *given), message)
+def test_bleu_of_unequal_numbers_of_texts_is_refused(given):
+    assert_refused(partial(corpus_bleu, *given), "hypotheses and 0 references; give one each")

@@ -18,12 +18,12 @@ SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    found = {
+    recorded = {
         kind: classification.record(replace(SETTINGS, attention=kind), tmp_path_factory.mktemp(kind))
         for kind in ("learned", "uniform", "alone")
     }
     proxy = classifier_proxy.Settings(**SMALL, steps=100, learning_rate=2e-2)
-    return found | {"proxy": classifier_proxy.record(proxy, tmp_path_factory.mktemp("proxy"))}
+    return recorded | {"proxy": classifier_proxy.record(proxy, tmp_path_factory.mktemp("proxy"))}
 
 
 def polarities(part="validation"):
@@ -32,9 +32,9 @@ def polarities(part="validation"):
     texts = probed_parts(task, SETTINGS.split_seed)[part]
     signs = []
     for i in range(len(texts)):
-        own, other = ("plus", "minus") if texts.labels[i] else ("minus", "plus")
+        right, other = ("plus", "minus") if texts.labels[i] else ("minus", "plus")
         kinds = [word.rstrip("0123456789") for word in task.vocabulary.decode(texts.text(i))]
-        signs += [0, *((kind == own) - (kind == other) for kind in kinds), 0]
+        signs += [0, *((kind == right) - (kind == other) for kind in kinds), 0]
     return torch.tensor(signs)
 
 
@@ -42,10 +42,10 @@ def polarities(part="validation"):
 def test_training_finds_the_polar_words(recordings):
     sign = polarities()
     for kind in ("learned", "uniform", "proxy"):
-        found = recordings[kind]
-        assert found["validation.correct"][-1].float().mean() > 0.85
-        assert found["validation.loss"][-1] < found["validation.loss"][0]
-        last = found["validation.log_polarity"][-1]
+        recording = recordings[kind]
+        assert recording["validation.correct"][-1].float().mean() > 0.85
+        assert recording["validation.loss"][-1] < recording["validation.loss"][0]
+        last = recording["validation.log_polarity"][-1]
         assert last[sign == 1].mean() > last[sign == 0].mean() + 0.5
         assert last[sign == -1].mean() < last[sign == 0].mean() - 0.5
 
@@ -61,15 +61,15 @@ def test_training_attends_to_the_polar_words(recordings):
 
 @pytest.mark.slow
 def test_with_beta_frozen_the_probe_stays_as_drawn(recordings):
-    found = recordings["alone"]
+    recording = recordings["alone"]
     first = [recordings[kind]["train.log_polarity"][0] for kind in ("learned", "uniform", "alone")]
     assert torch.equal(first[0], first[1])  # all start in the same place
     assert torch.equal(first[0], first[2])
     assert "train.attention" not in recordings["uniform"]
     for part in ("validation", "train"):
-        log_polarity = found[f"{part}.log_polarity"]
+        log_polarity = recording[f"{part}.log_polarity"]
         assert torch.equal(log_polarity, log_polarity[:1].expand_as(log_polarity))
-        attention = found[f"{part}.attention"]
+        attention = recording[f"{part}.attention"]
         assert not torch.equal(attention[0], attention[-1])
 
 
@@ -78,19 +78,21 @@ def test_the_snapshot_before_training_is_that_of_each_text_alone(recordings):
     task = load_task(SETTINGS)
     model = AttentiveClassifier(ClassifierConfig(len(task.vocabulary), 12, 12), generator(SETTINGS.seed))
     parts = probed_parts(task, SETTINGS.split_seed)
-    found = recordings["learned"]
+    recording = recordings["learned"]
     for part, texts in parts.items():
-        offsets = found[f"{part}.offsets"].tolist()
-        assert found[f"{part}.labels"].tolist() == texts.labels.tolist()
+        offsets = recording[f"{part}.offsets"].tolist()
+        assert recording[f"{part}.labels"].tolist() == texts.labels.tolist()
         for i in (0, 7, 49):
             batch = collate_labelled(texts, [i])
             with torch.no_grad():
                 trace = model(batch.tokens, batch.mask)
             here = slice(offsets[i], offsets[i + 1])
             sign = 2 * int(texts.labels[i]) - 1
-            torch.testing.assert_close(found[f"{part}.attention"][0, here], trace.attention[0, 0])
-            torch.testing.assert_close(found[f"{part}.log_polarity"][0, here], sign * log_odds_of(trace)[0])
-            assert bool(found[f"{part}.correct"][0, i]) == (sign * float(logit_of(trace)[0]) > 0)
+            torch.testing.assert_close(recording[f"{part}.attention"][0, here], trace.attention[0, 0])
+            torch.testing.assert_close(
+                recording[f"{part}.log_polarity"][0, here], sign * log_odds_of(trace)[0]
+            )
+            assert bool(recording[f"{part}.correct"][0, i]) == (sign * float(logit_of(trace)[0]) > 0)
 
 
 @pytest.mark.slow
@@ -106,8 +108,8 @@ def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
     rows = [f"film {i} is {'fine' if i % 2 else 'poor'}\t{'yes' if i % 2 else 'no'}" for i in range(50)]
     table.write_text("\n".join(["text\tlabel", *rows]), encoding="utf-8")
     settings = replace(SETTINGS, data=str(table), n_train=0, n_validation=0, steps=1)
-    found = classification.record(settings, tmp_path / "run")
-    assert len(found["validation.labels"]) == 5  # a tenth
+    recording = classification.record(settings, tmp_path / "run")
+    assert len(recording["validation.labels"]) == 5  # a tenth
     assert list(classification.checksums(settings)) == ["own/mine.tsv"]
 
 
@@ -137,14 +139,14 @@ STEP = 1e-5
 @torch.no_grad()
 def test_saliency_is_the_slope_along_each_gate(attention):
     model = classifier(attention)
-    found, _ = saliency(model, TOKENS, MASK, LABELS)
+    slopes, _ = saliency(model, TOKENS, MASK, LABELS)
     for row, column in MASK.nonzero().tolist():
         gates = torch.ones(2, *MASK.shape, dtype=torch.float64)
         gates[:, row, column] += torch.tensor([STEP, -STEP])
-        up, down = (logit_of(model(TOKENS, MASK, gates=own))[row] for own in gates)
+        up, down = (logit_of(model(TOKENS, MASK, gates=gate))[row] for gate in gates)
         expected = float(up - down) / (2 * STEP) * (2 * int(LABELS[row]) - 1)
-        assert float(found[row, column]) == pytest.approx(expected, abs=1e-6)
-    assert torch.all(found[~MASK] == 0)
+        assert float(slopes[row, column]) == pytest.approx(expected, abs=1e-6)
+    assert torch.all(slopes[~MASK] == 0)
 
 
 def test_the_backward_pass_of_saliency_is_not_left_to_cudnn(monkeypatch):
@@ -169,8 +171,8 @@ def test_saliency_returns_the_trace_of_its_pass():
 def test_saliency_leaves_no_gradient():
     model = classifier().eval()
     with torch.no_grad():
-        found, _ = saliency(model, TOKENS, MASK, LABELS)
-    assert not found.requires_grad
+        slopes, _ = saliency(model, TOKENS, MASK, LABELS)
+    assert not slopes.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
 
 

@@ -301,7 +301,7 @@ def test_draw_sources_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [pytest.param(("permutations", 4), "did you mean 'permutation'", id="did_you_mean_permutation")],
+    [pytest.param(("permutations", 4), "did you mean 'permutation'", id="misspelt kind")],
 )
 def test_words_of_refuses(given, message):
     assert_refused(partial(words_of, *given), message)
@@ -310,8 +310,8 @@ def test_words_of_refuses(given, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param((5, 8, "lstm", 1, "uniforn"), "did you mean 'uniform'", id="did_you_mean_uniform"),
-        pytest.param((5, 8, "lstm", 0), "heads is 0", id="heads_is_0"),
+        pytest.param((5, 8, "lstm", 1, "uniforn"), "did you mean 'uniform'", id="misspelt attention"),
+        pytest.param((5, 8, "lstm", 0), "heads is 0", id="no head"),
     ],
 )
 def test_copier_config_refuses(given, message):
@@ -322,9 +322,7 @@ def test_copier_config_refuses(given, message):
     ("given", "message"),
     [
         pytest.param(
-            (15, 10, 40),
-            "steps is 15, and a network that is trained for longer",
-            id="steps_is_15_and_a_network_that_is_trained_for_lo",
+            (15, 10, 40), "steps is 15, and a network that is trained for longer", id="snapshot after the end"
         )
     ],
 )
@@ -334,7 +332,7 @@ def test_check_checkpoints_refuses(given, message):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [pytest.param(({"steps": [0]}, 4), "no snapshot after 4 updates", id="no_snapshot_after_4_updates")],
+    [pytest.param(({"steps": [0]}, 4), "no snapshot after 4 updates", id="snapshot that was not taken")],
 )
 def test_until_refuses(given, message):
     assert_refused(partial(until, *given), message)

@@ -28,8 +28,8 @@ def correlation(table, resampled=TASKS, **how):
 def test_a_rank_correlation_by_hand():
     """Ranks differ by 1 at all four points: 1 − 6 · 4 / (4 · 15) = 0.6. One row a task: draws are equal."""
     table = points(task=list("abcd"), typicality=[1.0, 2.0, 3.0, 4.0], share=[0.2, 0.1, 0.4, 0.3])
-    found = correlation(table, KEPT)
-    assert (found["value"], found["low"], found["high"], found["n"]) == pytest.approx((0.6, 0.6, 0.6, 4))
+    row = correlation(table, KEPT)
+    assert (row["value"], row["low"], row["high"], row["n"]) == pytest.approx((0.6, 0.6, 0.6, 4))
 
 
 def test_the_correlation_is_that_of_pandas():
@@ -54,8 +54,8 @@ def exact_percentiles(tasks):
 def test_the_interval_is_that_of_all_samples_there_can_be():
     tasks = [(1.0, 2.0), (2.0, 1.0), (3.0, 4.0), (4.0, 3.0), (5.0, 5.0)]
     typicality, share = map(list, zip(*tasks, strict=True))
-    found = correlation(points(task=list("abcde"), typicality=typicality, share=share))
-    assert [found["low"], found["high"]] == pytest.approx(exact_percentiles(tasks), abs=0.05)
+    row = correlation(points(task=list("abcde"), typicality=typicality, share=share))
+    assert [row["low"], row["high"]] == pytest.approx(exact_percentiles(tasks), abs=0.05)
 
 
 def test_rows_of_a_unit_are_drawn_together():
@@ -63,37 +63,37 @@ def test_rows_of_a_unit_are_drawn_together():
     rising, falling = [(1.0, 1.0), (4.0, 4.0)], [(2.0, 3.0), (3.0, 2.0)]
     typicality, share = map(list, zip(*rising, *falling, strict=True))
     table = points(task=["a"] * 4, network=[0, 0, 1, 1], typicality=typicality, share=share)
-    found = correlation(table, Bootstrap(groups="task", units=["network"]))
-    assert (found["value"], found["low"], found["high"], found["n"]) == pytest.approx((0.8, -1, 1, 2))
+    row = correlation(table, Bootstrap(groups="task", units=["network"]))
+    assert (row["value"], row["low"], row["high"], row["n"]) == pytest.approx((0.8, -1, 1, 2))
 
 
 def test_a_unit_may_have_more_rows_than_another():
     table = points(task=["a"] * 4, network=[0, 0, 0, 1], typicality=[1.0, 2, 3, 4], share=[4.0, 3, 2, 1])
-    found = correlation(table, Bootstrap(groups="task", units=["network"]))
-    assert (found["value"], found["n"]) == (-1, 2)
+    row = correlation(table, Bootstrap(groups="task", units=["network"]))
+    assert (row["value"], row["n"]) == (-1, 2)
 
 
 def test_a_row_that_lacks_a_number_is_left_out():
     table = points(task=list("abcd"), typicality=[1.0, 2, 3, None], share=[1.0, 2, 3, 0])
-    found = correlation(table)
-    assert (found["value"], found["n"]) == (1, 3)
+    row = correlation(table)
+    assert (row["value"], row["n"]) == (1, 3)
 
 
 def test_of_two_rows_nothing_is_said():
-    found = correlation(points(task=["a", "b"], typicality=[1.0, 2], share=[1.0, 2]))
-    assert (found["value"], found["low"], found["high"], found["n"]) == (None, None, None, 2)
+    row = correlation(points(task=["a", "b"], typicality=[1.0, 2], share=[1.0, 2]))
+    assert (row["value"], row["low"], row["high"], row["n"]) == (None, None, None, 2)
 
 
 def test_a_constant_has_no_correlation():
-    found = correlation(points(task=list("abc"), typicality=[1.0, 2, 3], share=[1.0, 1, 1]))
-    assert (found["value"], found["n"]) == (None, 3)
+    row = correlation(points(task=list("abc"), typicality=[1.0, 2, 3], share=[1.0, 1, 1]))
+    assert (row["value"], row["n"]) == (None, 3)
 
 
 def test_parts_of_a_table_are_correlated_by_themselves():
     columns = {"task": list("abc") * 2, "part": ["x"] * 3 + ["y"] * 3}
     table = points(**columns, typicality=[1.0, 2, 3] * 2, share=[1.0, 2, 3, 3, 2, 1])
-    found = correlations(table, "typicality", ["share"], by=["part"], resampled=TASKS).records()
-    assert [(row["part"], row["value"]) for row in found] == [("x", 1), ("y", -1)]
+    rows = correlations(table, "typicality", ["share"], by=["part"], resampled=TASKS).records()
+    assert [(row["part"], row["value"]) for row in rows] == [("x", 1), ("y", -1)]
 
 
 def test_a_table_without_rows_has_an_estimate_of_nothing():
@@ -103,8 +103,8 @@ def test_a_table_without_rows_has_an_estimate_of_nothing():
 
 def test_the_categories_of_quantities_are_those_named():
     table = points(task=list("abc"), typicality=[1.0, 2, 3], share=[1.0, 2, 3], other=[3.0, 2, 1])
-    found = correlations(table, "typicality", ["share", "other"], resampled=TASKS)
-    assert found.frame["quantity"].tolist() == list(found.columns["quantity"].categories)
+    result = correlations(table, "typicality", ["share", "other"], resampled=TASKS)
+    assert result.frame["quantity"].tolist() == list(result.columns["quantity"].categories)
 
 
 def test_a_row_says_along_which_number_it_is():
@@ -127,5 +127,5 @@ def test_another_seed_draws_other_samples():
 def test_ends_differ_by_their_means():
     """5 and 7 at the last mark, 1 and 3 at the first; the mark between does not count."""
     table = points(task=list("abcde"), typicality=[0.0, 0, 1, 4, 4], share=[1.0, 3, 9, 7, 5])
-    (found,) = end_differences(table, "typicality", ["share"], resampled=KEPT).records()
-    assert (found["value"], found["n"]) == (4, 5)
+    (row,) = end_differences(table, "typicality", ["share"], resampled=KEPT).records()
+    assert (row["value"], row["n"]) == (4, 5)

@@ -18,28 +18,28 @@ def networks(link, accuracies):
 
 
 def test_numbers_are_subtracted_seed_by_seed():
-    found = differences(networks("a", {0: 0.9, 1: 0.5}), networks("b", {1: 0.75, 0: 0.4}), ["accuracy"])
-    assert found.frame["accuracy"].tolist() == pytest.approx([0.5, -0.25])
+    difference = differences(networks("a", {0: 0.9, 1: 0.5}), networks("b", {1: 0.75, 0: 0.4}), ["accuracy"])
+    assert difference.frame["accuracy"].tolist() == pytest.approx([0.5, -0.25])
 
 
 def test_a_network_without_a_partner_is_left_out():
-    found = differences(networks("a", {0: 0.9, 2: 0.5}), networks("b", {0: 0.4, 1: 0.3}), ["accuracy"])
-    assert found.frame["seed"].tolist() == [0]
+    difference = differences(networks("a", {0: 0.9, 2: 0.5}), networks("b", {0: 0.4, 1: 0.3}), ["accuracy"])
+    assert difference.frame["seed"].tolist() == [0]
 
 
 def test_a_difference_keeps_the_columns_of_the_first_networks():
-    found = differences(networks("a", {0: 0.9}), networks("b", {0: 0.4}), ["accuracy"])
-    assert found.frame["link"].tolist() == ["a"]
+    difference = differences(networks("a", {0: 0.9}), networks("b", {0: 0.4}), ["accuracy"])
+    assert difference.frame["link"].tolist() == ["a"]
 
 
 def test_the_interval_of_differences_of_shares_is_not_cut():
-    found = differences(networks("a", {0: 0.1, 1: 0.9}), networks("b", {0: 0.1, 1: 0.1}), ["accuracy"])
-    (row,) = summarise(found, ["link"], ["accuracy"]).records()
-    assert found.columns["accuracy"].range == (-math.inf, math.inf)
+    difference = differences(networks("a", {0: 0.1, 1: 0.9}), networks("b", {0: 0.1, 1: 0.1}), ["accuracy"])
+    (row,) = summarise(difference, ["link"], ["accuracy"]).records()
+    assert difference.columns["accuracy"].range == (-math.inf, math.inf)
     assert row["low"] < 0
 
 
 def test_a_number_that_no_network_has_makes_no_difference():
     networks_without = networks("a", {0: None, 1: None}), networks("b", {0: None, 1: None})
-    found = differences(*networks_without, ["accuracy"])
-    assert found.frame["accuracy"].isna().all()
+    difference = differences(*networks_without, ["accuracy"])
+    assert difference.frame["accuracy"].isna().all()

@@ -220,12 +220,12 @@ def test_judging_visits_every_text_once_within_the_positions(lengths, positions)
         pytest.param(
             (["a b"], 50),
             "no vocabulary of 50 pieces from 1 lines … too high",
-            id="no_vocabulary_of_50_pieces_from_1_lines_too_high",
+            id="more pieces than the text has",
         ),
         pytest.param(
             (["abcdefgh"], 8),
             "of 8 pieces from 1 lines … smaller than required",
-            id="of_8_pieces_from_1_lines_smaller_than_required",
+            id="fewer pieces than characters",
         ),
     ],
 )

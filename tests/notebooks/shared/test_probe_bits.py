@@ -44,13 +44,13 @@ def test_it_is_the_softmax_regression_that_scipy_finds():
         return log_softmax(rows @ weight + bias, axis=1)
 
     def loss(flat):
-        own = logs(flat, inputs)[np.arange(400), words[:, 1].numpy()].mean()
-        return -own + penalty / 2 * (flat[:32] ** 2).sum()
+        log_likelihood = logs(flat, inputs)[np.arange(400), words[:, 1].numpy()].mean()
+        return -log_likelihood + penalty / 2 * (flat[:32] ** 2).sum()
 
     best = minimize(loss, np.zeros(36), method="BFGS", options={"gtol": 1e-7}).x
     bits = 2 + logs(best, judged)[np.arange(300), right[:, 1].numpy()].mean() / math.log(2)
-    found = probe_bits(vectors, words, others, right, words=4, penalties=(penalty,))
-    assert found[1].item() == pytest.approx(bits, abs=1e-3)
+    probed = probe_bits(vectors, words, others, right, words=4, penalties=(penalty,))
+    assert probed[1].item() == pytest.approx(bits, abs=1e-3)
 
 
 def test_each_place_has_the_penalty_that_is_best_for_it():
@@ -66,8 +66,10 @@ def test_each_place_has_the_penalty_that_is_best_for_it():
 def test_a_fifth_is_left_out_for_the_choice_alone():
     """With one penalty nothing is chosen; with the same one twice the fit is the same, all samples in it."""
     fitted, judged = drawn(100, 8), drawn(1_000, 9)
-    one, twice = (probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01)))
-    torch.testing.assert_close(one, twice, atol=3e-3, rtol=0)
+    once, twice = (
+        probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01))
+    )
+    torch.testing.assert_close(once, twice, atol=3e-3, rtol=0)
 
 
 VECTORS = torch.tensor([[0.0], [0.0]])
@@ -85,7 +87,7 @@ VECTORS = torch.tensor([[0.0], [0.0]])
                 "words": 3,
             },
             "expected 0 … 2",
-            id="expected_0_2",
+            id="word beyond the vocabulary",
         )
     ],
 )

@@ -41,5 +41,5 @@ def test_an_effect_is_the_mean_over_both_sides():
     moved = {"decoder": 0.2, "encoder": 0.6}
     exchanged = {side: {part: {"variation": far} for part in STATE_PARTS} for side, far in moved.items()}
     effects = effects_of_exchange({"exchanged": exchanged})
-    found = [effects[name] for name in ("query_input", "keys_input", "input")]
-    assert found == pytest.approx([0.2, 0.6, 0.4])
+    means = [effects[name] for name in ("query_input", "keys_input", "input")]
+    assert means == pytest.approx([0.2, 0.6, 0.4])

@@ -27,14 +27,14 @@ def test_snapshots_are_those_of_each_sample_by_itself(word):
     network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
-    found = snapshot_of(network, CORPUS)
+    snapshot = snapshot_of(network, CORPUS)
     for i in range(3):
         alone = collate(CORPUS, [i])
         logs = network(alone).logits.detach().log_softmax(-1)[0]
         length = logs.shape[0]
         chosen = -logs[torch.arange(length), alone.target_output[0]]
-        torch.testing.assert_close(found["loss"][i, :length], chosen)
-        assert found["right"][i, :length].tolist() == [int(w == word) for w in alone.target_output[0]]
+        torch.testing.assert_close(snapshot["loss"][i, :length], chosen)
+        assert snapshot["right"][i, :length].tolist() == [int(w == word) for w in alone.target_output[0]]
 
 
 @pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
@@ -42,11 +42,11 @@ def test_snapshots_are_zero_at_padding(word):
     network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
-    found = snapshot_of(network, CORPUS)
+    snapshot = snapshot_of(network, CORPUS)
     for i in range(3):
         length = len(CORPUS.target(i)) + 1
-        assert not found["loss"][i, length:].any()
-        assert not found["right"][i, length:].any()
+        assert not snapshot["loss"][i, length:].any()
+        assert not snapshot["right"][i, length:].any()
 
 
 def test_what_is_written_is_what_each_source_gets_alone():
@@ -56,8 +56,8 @@ def test_what_is_written_is_what_each_source_gets_alone():
     for i in range(3):
         alone = collate(CORPUS, [i])
         words = greedy_search(network, alone.source, alone.source_mask, max_steps=most).words[0, 0]
-        own = rows[i].numpy()
-        assert np.array_equal(own[own != PAD], words[words != PAD].numpy())
+        row = rows[i].numpy()
+        assert np.array_equal(row[row != PAD], words[words != PAD].numpy())
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -66,13 +66,13 @@ def test_the_recorded_network_is_the_trained_one(tmp_path, tied):
         "transformer_sequences", tied=tied, task="lexicon_summary", width=8, heads=2, layers=1, steps=4,
         options=(("max_length", 7), ("n_train", 60), ("n_held_out", 20)), batch_size=8, snapshots=2,
     )  # fmt: skip
-    found, judged = record(spec.resolved, tmp_path), judged_samples(spec.resolved)
-    network = recorded_network(Recording(spec, found, {}))
-    torch.testing.assert_close(snapshot_of(network, judged)["loss"], found["loss"][-1])
-    assert ("network.encoder.0.self_attention.key_map.weight" in found) is not tied
+    recorded, judged = record(spec.resolved, tmp_path), judged_samples(spec.resolved)
+    network = recorded_network(Recording(spec, recorded, {}))
+    torch.testing.assert_close(snapshot_of(network, judged)["loss"], recorded["loss"][-1])
+    assert ("network.encoder.0.self_attention.key_map.weight" in recorded) is not tied
     task = load_task(spec.resolved)
     start = new_network(spec.resolved, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
-    torch.testing.assert_close(snapshot_of(start, judged)["loss"], found["loss"][0])
+    torch.testing.assert_close(snapshot_of(start, judged)["loss"], recorded["loss"][0])
 
 
 def test_a_tied_encoder_is_the_free_one_whose_key_map_is_the_query_map():

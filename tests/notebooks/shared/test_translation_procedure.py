@@ -116,9 +116,9 @@ def test_a_source_that_is_trained_on_begins_with_a_mark():
 
 @pytest.mark.slow
 def test_a_source_that_is_recorded_has_a_mark_at_either_end(recorded, proxied):
-    for found, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
+    for recording, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
         for part in parts:
-            source, mask = found[f"{part}.source"], found[f"{part}.source_mask"]
+            source, mask = recording[f"{part}.source"], recording[f"{part}.source_mask"]
             assert (source[:, 0] == BOS).all()
             assert (source.gather(1, mask.sum(1, keepdim=True) - 1) == EOS).all()
             assert ((source == BOS).sum(1) == 1).all()
@@ -164,10 +164,10 @@ def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
 
 def test_saliency_where_it_is_asked_for(tmp_path):
     settings = replace(TINY, saliency=True, steps=1, probed_training=0)
-    found = translation.record(settings, tmp_path)
+    recording = translation.record(settings, tmp_path)
     data = load_pieces(settings)
-    masks = found["validation.source_mask"], found["validation.target_mask"]
-    saliency = padded_cells(found["validation.saliency"][0], *masks)
+    masks = recording["validation.source_mask"], recording["validation.target_mask"]
+    saliency = padded_cells(recording["validation.saliency"][0], *masks)
     network = translation.new_network(settings, len(data.pieces)).eval()
     for i in range(0, 12, 5):
         alone = translation_saliency(network, collate(data.validation, [i]))[0]
@@ -214,7 +214,7 @@ def logits_of(model, gate, position):
     return readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
 
 
-def assert_slopes(found, model, of_logits=lambda logits: logits):
+def assert_slopes(slopes, model, of_logits=lambda logits: logits):
     """Each source position's derivative is the difference quotient of the right words' score."""
     right = BATCH.target_output[:, :, None]
     for position in range(BATCH.source.shape[1]):
@@ -224,9 +224,9 @@ def assert_slopes(found, model, of_logits=lambda logits: logits):
         )
         valid = BATCH.target_mask & BATCH.source_mask[:, position, None]
         expected = ((up - down) / (2 * STEP))[valid]
-        torch.testing.assert_close(found[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
-        assert (found[:, :, position][~valid] == 0).all()
-    assert found.abs().max() > 1e-3
+        torch.testing.assert_close(slopes[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
+        assert (slopes[:, :, position][~valid] == 0).all()
+    assert slopes.abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("form", ["joined", "summed"])
@@ -262,31 +262,31 @@ def test_saliency_in_single_precision_is_the_same():
 
 def test_a_variant_of_saliency_is_the_slope_of_the_logit():
     model = translator()
-    found = saliency_variants(model, BATCH)
-    assert tuple(found) == SALIENCY_VARIANTS
-    torch.testing.assert_close(found["logit"], translation_saliency(model, BATCH))
+    variants = saliency_variants(model, BATCH)
+    assert tuple(variants) == SALIENCY_VARIANTS
+    torch.testing.assert_close(variants["logit"], translation_saliency(model, BATCH))
 
 
 def test_a_variant_of_saliency_is_the_slope_of_the_log_probability():
     model = translator()
-    found = saliency_variants(model, BATCH)
-    assert_slopes(found["log_probability"], model, lambda logits: logits.log_softmax(-1))
+    variants = saliency_variants(model, BATCH)
+    assert_slopes(variants["log_probability"], model, lambda logits: logits.log_softmax(-1))
 
 
 def test_no_word_moves_by_more_than_the_gradient_allows():
     model = translator()
-    found = saliency_variants(model, BATCH)
+    variants = saliency_variants(model, BATCH)
     # no word moves by more than the gradient's length times its own
     lengths = model.embedding(BATCH.source).norm(dim=-1)[:, None]
-    assert (found["log_probability"].abs() <= found["gradient_norm"] * lengths + 1e-12).all()
+    assert (variants["log_probability"].abs() <= variants["gradient_norm"] * lengths + 1e-12).all()
 
 
 def test_the_length_of_the_gradient_is_zero_at_padding_alone():
     model = translator()
-    found = saliency_variants(model, BATCH)
+    variants = saliency_variants(model, BATCH)
     valid = BATCH.target_mask[:, :, None] & BATCH.source_mask[:, None, :]
-    assert (found["gradient_norm"][valid] > 0).all()
-    assert (found["gradient_norm"][~valid] == 0).all()
+    assert (variants["gradient_norm"][valid] > 0).all()
+    assert (variants["gradient_norm"][~valid] == 0).all()
 
 
 def test_variants_of_saliency_leave_no_gradient():
@@ -327,13 +327,15 @@ def test_the_loss_of_the_proxy_is_that_of_equation_5():
 @torch.no_grad()
 def test_equation_6(at_once):
     proxy = translation_proxy.TranslationProxy(12, 5, generator())
-    found = proxy.log_probe(BATCH, at_once=at_once)
-    assert (found == -torch.inf).sum() == found.numel() - sum((len(a) + 1) * (len(b) + 1) for a, b in PAIRS)
+    log_probe = proxy.log_probe(BATCH, at_once=at_once)
+    assert (log_probe == -torch.inf).sum() == log_probe.numel() - sum(
+        (len(a) + 1) * (len(b) + 1) for a, b in PAIRS
+    )
     for i, (source, target) in enumerate(PAIRS):
         for s, right in enumerate((*target, EOS)):
             for t, word in enumerate((*source, EOS)):
                 alone = (proxy.output.weight @ proxy.embedding.weight[word]).softmax(0)[right]
-                torch.testing.assert_close(found[i, s, t].exp(), alone)
+                torch.testing.assert_close(log_probe[i, s, t].exp(), alone)
 
 
 # Rows of different lengths, met in batches
@@ -357,8 +359,8 @@ def test_rows_of_pairs_lie_where_the_cells_are_joined():
     padded = torch.arange(12.0).reshape(2, 2, 3)
     flat = translation.joined_cells([(torch.arange(2), padded, translation.valid_cells(source, target))])
     rows = RaggedRows.of_pairs(source, target)
-    found = [flat[a : a + n].tolist() for a, n in zip(rows.starts, rows.lengths, strict=True)]
-    assert found == [[0.0, 1.0], [3.0, 4.0], [6.0, 7.0, 8.0]]
+    cells = [flat[a : a + n].tolist() for a, n in zip(rows.starts, rows.lengths, strict=True)]
+    assert cells == [[0.0, 1.0], [3.0, 4.0], [6.0, 7.0, 8.0]]
     assert rows.samples.tolist() == [0, 0, 1]
 
 
@@ -366,7 +368,7 @@ def test_what_meets_the_rows_is_made_where_they_are():
     offsets, mask = torch.tensor([0, 2, 5]), torch.ones(2, 3, dtype=torch.bool)
     with torch.device("meta"):  # what is made without saying where could not be read
         rows = [RaggedRows.of_texts(offsets), RaggedRows.of_pairs(mask, mask)]
-        assert all(places.device.type == "cpu" for own in rows for places, *_ in own.batches())
+        assert all(places.device.type == "cpu" for batched in rows for places, *_ in batched.batches())
 
 
 # BLEU by sample, of any part, and of a corpus with its signature
@@ -381,6 +383,6 @@ def test_a_part_of_the_corpus_scores_as_sacrebleu_scores_it(part):
 
     expected = sacrebleu.corpus_bleu(HYPOTHESES[part], [REFERENCES[part]]).score
     assert bleu(bleu_counts(HYPOTHESES, REFERENCES)[part]) == pytest.approx(expected, abs=1e-9)
-    found, signature = corpus_bleu(HYPOTHESES[part], REFERENCES[part])
-    assert found == pytest.approx(expected)
+    score, signature = corpus_bleu(HYPOTHESES[part], REFERENCES[part])
+    assert score == pytest.approx(expected)
     assert {"tok:13a", "smooth:exp", "nrefs:1"} <= set(signature.split("|"))

@@ -10,7 +10,7 @@ from tests.attnlib.refusals import assert_refused
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [pytest.param(([[3, 0]], 3), "beyond a source of 3 words", id="beyond_a_source_of_3_words")],
+    [pytest.param(([[3, 0]], 3), "beyond a source of 3 words", id="link beyond the source")],
 )
 def test_link_distances_refuses(given, message):
     assert_refused(partial(link_distances, *given), message)
