@@ -1,5 +1,6 @@
 """Word alignments of a text by a model's cross-attention, in one call."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,6 +51,7 @@ Direction = Literal["forward", "reverse"]
 
 # Sentence pairs, at most, on which the best head is looked for where there are no gold links.
 CHOSEN_ON = 1_000
+MOST_UNKNOWN = 0.1  # share of the pieces of a side beyond which a note says so
 SHOWN_SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-diag-final-and")
 _OF_PASSES = ("batch_size", "longest", "generation")
 _OF_STREAM = ("name", "special")
@@ -360,12 +362,14 @@ class _Read:
         n_unjoined: number of pairs without links, whose pieces could not be joined to words.
         n_cut: number of pairs whose last words have no links.
         is_whole: whether the whole text was read.
+        unknown: share of the pieces that the tokenizer does not know, by side.
     """
 
     pairs: tuple[LinkedPair, ...]
     n_unjoined: int = 0
     n_cut: int = 0
     is_whole: bool = True
+    unknown: Mapping[str, float] = field(default_factory=dict)
 
     def notes(self, n_lines: int) -> list[str]:
         """Return what a reader must know of a text with this number of lines."""
@@ -383,6 +387,12 @@ class _Read:
                 f"{self.n_cut:,} of {n_lines:,} lines were cut off, and their last words have no links: take "
                 "a larger longest"
             )
+        for side, share in self.unknown.items():
+            if share > MOST_UNKNOWN:
+                notes.append(
+                    f"{share:.0%} of the {side} pieces are unknown to the tokenizer, so that links rest on "
+                    "little: is it the language that the model reads there, written as in its training?"
+                )
         return notes
 
 
@@ -416,11 +426,15 @@ class _Text:
         after_batch = self._after_batch(is_choice=most is not None)
         pairs = []
         n_unjoined = n_cut = 0
+        n_pieces: Counter[str] = Counter()
+        n_unknown: Counter[str] = Counter()
         for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
             if pair.source is None or pair.target is None:
                 n_unjoined += 1
                 continue
             n_cut += pair.is_cut
+            n_pieces.update(pair.n_pieces)
+            n_unknown.update(pair.n_unknown)
             best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=self.shift)
             pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
         if not pairs:
@@ -429,7 +443,10 @@ class _Text:
                 "words"
             )
         is_whole = most is None or len(pairs) + n_unjoined < most
-        return _Read(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole)
+        unknown = {side: n_unknown[side] / number for side, number in n_pieces.items() if number}
+        return _Read(
+            pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole, unknown=unknown
+        )
 
     def _after_batch(self, *, is_choice: bool) -> AfterBatch:
         """Return what is called after each batch that is read to choose a head, or to align."""
