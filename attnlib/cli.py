@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from attnlib import __version__
-from attnlib.errors import AttnlibError, line_of, stop_on_sigterm
+from attnlib.errors import AttnlibError, BadInput, line_of, stop_on_sigterm
 from attnlib.options import AlignOptions, AnalyseOptions
 
 BOOK_COMMANDS = (
@@ -27,6 +27,29 @@ BOOK_COMMANDS = (
     "verify",
     "data",
 )  # commands that come with a checkout
+
+
+class Once(TyperCommand):
+    """A command whose options may be given once, unless they take several values."""
+
+    def parse_args(self, ctx, args):
+        """Parse the words of a command line.
+
+        Args:
+            ctx: of click.
+            args: the words.
+
+        Raises:
+            AttnlibError: an option that takes one value is given twice, of which one would be ignored.
+        """
+        _, _, in_order = self.make_parser(ctx).parse_args(args=[*args])
+        for param in self.get_params(ctx):
+            takes_one = isinstance(param, TyperOption) and not (
+                param.multiple or param.count or param.is_flag
+            )
+            if takes_one and in_order.count(param) > 1:
+                raise BadInput(f"{param.opts[0]} is given {in_order.count(param)} times; it takes one value")
+        return super().parse_args(ctx, args)
 
 
 class Commands(TyperGroup):
@@ -123,7 +146,7 @@ def analyse(**options: Any) -> None:
 
 # Typer reads the options and their help from the signature, an attribute that no type of functions has.
 setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
-app.command()(analyse)
+app.command(cls=Once)(analyse)
 
 
 def align(**options: Any) -> None:
@@ -135,7 +158,7 @@ def align(**options: Any) -> None:
 
 
 setattr(align, "__signature__", signature(AlignOptions))  # noqa: B010
-app.command()(align)
+app.command(cls=Once)(align)
 
 
 @app.command()

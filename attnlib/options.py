@@ -23,6 +23,7 @@ OWN_OPTIONS = ("sentence", "translation")  # no number of the tables depends on 
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, *OWN_OPTIONS, "device")
 CALL_OPTIONS = ("out", "threads", "shard", "stage", "tables")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
+_SYMMETRISE = "grow-diag-final-and"  # of links of two directions, unless another way is asked for
 
 
 def _unparsed(value: object) -> object:
@@ -277,7 +278,7 @@ class AlignOptions:
     reverse_prefix: Annotated[str, Option(help="Put before every source of the other direction.")] = ""
     symmetrise: Annotated[
         str, Option(help="intersection, union, grow-diag, grow-diag-final or grow-diag-final-and.")
-    ] = "grow-diag-final-and"
+    ] = _SYMMETRISE
     source_language: SourceLanguage = None
     target_language: TargetLanguage = None
     prefix: Prefix = ""
@@ -295,10 +296,43 @@ class AlignOptions:
             raise BadInput("--generation says how the model writes the target: give --generate as well")
         if self.reverse is None and self.reverse_prefix:
             raise BadInput("--reverse-prefix is of a model of the other direction: give --reverse as well")
+        if self.reverse is None and self.symmetrise != _SYMMETRISE:
+            raise BadInput("--symmetrise joins the links of two directions: give --reverse as well")
+        self._check_out()
+
+    def files_written(self) -> dict[str, Path]:
+        """Return the files that the command may write, by what they hold."""
+        return {
+            "links": self.out,
+            "scores": self.out.with_suffix(".scores.csv"),
+            "target": self.out.with_suffix(".target.txt"),
+        }
+
+    def _check_out(self) -> None:
+        """Raise BadInput if a file would be written over one that is read, or over a folder."""
+        if self.out.is_dir():
+            raise BadInput(f"--out {self.out} is a folder; give a file, such as {self.out / 'pairs.talp'}")
+        read = {"--source": self.source, "--target": self.target, "--gold": self.gold}
+        for holds, path in self.files_written().items():
+            for flag, text in read.items():
+                if text is not None and _is_one_file(path, text):
+                    raise BadInput(
+                        f"{path}, which {holds} are written to, is the file of {flag}: give another --out"
+                    )
 
     def settings(self, *names: str) -> dict[str, Any]:
         """Return the values of some options, by name."""
         return {name: getattr(self, name) for name in names}
+
+
+def _is_one_file(first: Path, second: Path) -> bool:
+    """Return True for one file, however it is named; ``FILE#PART`` is a part of FILE."""
+    from attnlib.text_files import Location
+
+    try:
+        return first.samefile(Location.of(second).path)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def _number_or_mean(name: str, value: str | int | None) -> str | int | None:

@@ -52,12 +52,12 @@ def align_command(options: AlignOptions) -> None:
         console.print(note)
     write_text_atomic(options.out, alignments.to_pharaoh())
     if alignments.scores:
-        path = options.out.with_suffix(".scores.csv")
+        path = options.files_written()["scores"]
         write_text_atomic(path, csv_of(list(alignments.scores)))
         Console(highlight=False, soft_wrap=True).print(_table(alignments))
         console.print(f"all scores: {path}")
     if options.generate:
-        path = options.out.with_suffix(".target.txt")
+        path = options.files_written()["target"]
         lines = (" ".join(words) for words in alignments.target)
         write_text_atomic(path, "".join(f"{line}\n" for line in lines))
         console.print(f"what the model wrote: {path}")

@@ -34,6 +34,8 @@ class AttendedPair(ShowsShapes):
         target: those of the pieces that are predicted.
         weights: cross-attention by layer, without padding.
         is_cut: whether one side is longer than what the model was given.
+        n_pieces: number of pieces of each side; of none where ids are words.
+        n_unknown: how many of them the tokenizer does not know.
 
     Example:
         >>> import torch
@@ -47,6 +49,8 @@ class AttendedPair(ShowsShapes):
     target: Words | None
     weights: Mapping[int, Float[Tensor, "heads target source"]]
     is_cut: bool = False
+    n_pieces: Mapping[str, int] = field(default_factory=dict)
+    n_unknown: Mapping[str, int] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -204,6 +208,7 @@ class CheckpointPasses:
         source_lines = self._source_lines(trace, batch)
         target_lines = self._target_lines(trace, batch)
         weights = cross_attention(trace)
+        unknown = self.checkpoint.unknown()
         for row, number in enumerate(batch.numbers):
             source, target = source_lines[row], target_lines[row]
             source_words = self._words_of(source)
@@ -214,6 +219,11 @@ class CheckpointPasses:
                 target=target_words,
                 weights=_without_padding(weights, row, n_target=len(target.ids), n_source=len(source.ids)),
                 is_cut=_lacks_pieces(source_words) or _lacks_pieces(target_words),
+                n_pieces={"source": len(source.ids), "target": len(target.ids)},
+                n_unknown={
+                    "source": source.ids.count(unknown["source"]),
+                    "target": target.ids.count(unknown["target"]),
+                },
             )
 
     def _source_lines(self, trace: Trace, batch: LineBatch) -> list["_Line"]:

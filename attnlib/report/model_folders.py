@@ -1,10 +1,13 @@
 """Folders that hold a model in a form that transformers does not read: which form it is, and the way out."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 _POINTER = b"version https://git-lfs"
 _PAGES = (b"<!doctype html", b"<html")
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 _HEAD = 64  # bytes of a file that are looked at
 _READ = (".json", ".safetensors", ".bin", ".model", ".spm", ".txt")  # endings of what transformers reads
 _CONVERT = "load it with transformers 4, from_pretrained(…, {}=True), and save it with save_pretrained"
@@ -28,13 +31,20 @@ def why_unreadable(name: str) -> str | None:
         'holds a model for llama.cpp (model-q4.gguf); give the folder of the model that it was made from'
     """
     folder = Path(name)
+    if folder.is_file() and folder.suffix in _ARCHIVES:
+        return "is an archive; unpack it, and give the folder with config.json"
     if folder.is_file():
         return f"is a file; give the folder that save_pretrained wrote, such as {folder.absolute().parent}"
     if not folder.is_dir():
         return None
     files = sorted(path for path in folder.iterdir() if path.is_file())
     read = [path for path in files if path.suffix in _READ]
-    return _damaged(read) or _folder_within(folder) or _other_form({path.name: path for path in files})
+    return (
+        _damaged(read)
+        or _folder_within(folder)
+        or _other_form({path.name: path for path in files})
+        or _without_config(folder)
+    )
 
 
 def why_damaged(error: Exception) -> str | None:
@@ -74,7 +84,29 @@ def _damaged(files: list[Path]) -> str | None:
             return f"has a web page as {path.name}; download the file itself"
         if not head:
             return f"has an empty {path.name}; get the file again"
+        if path.suffix == ".json" and not is_json(path):
+            return f"has a {path.name} that is cut off or no JSON; get the file again"
     return None
+
+
+def is_json(path: Path) -> bool:
+    """Return True for a file of JSON.
+
+    Args:
+        path: of the file.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "config.json"
+        >>> _ = path.write_text('{"model_type": ')
+        >>> is_json(path)
+        False
+    """
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _folder_within(folder: Path) -> str | None:
@@ -82,7 +114,7 @@ def _folder_within(folder: Path) -> str | None:
     if (folder / "config.json").is_file():
         return None
     within = sorted(folder.glob("checkpoint-*/config.json"), key=_number_of_updates)
-    within = within or sorted(folder.glob("snapshots/*/config.json"))
+    within = within or sorted(folder.glob("snapshots/*/config.json")) or sorted(folder.glob("*/config.json"))
     if not within:
         return None
     return f"has models in its folders; give one, such as {within[-1].parent}"
@@ -93,9 +125,15 @@ def _number_of_updates(config: Path) -> int:
     return int(number) if number.isdecimal() else -1
 
 
+def _without_config(folder: Path) -> str | None:
+    if (folder / "config.json").is_file():
+        return None
+    return "has no config.json, which save_pretrained writes beside the weights"
+
+
 def _other_form(files: dict[str, Path]) -> str | None:
     """Recognise weights of other programs where there are none of PyTorch's."""
-    if any(name.startswith(("model.safetensors", "pytorch_model")) for name in files):
+    if any(name.startswith(("model.safetensors", "pytorch_model.bin")) for name in files):
         return None
     for is_form, form, way_out in _FORMS:
         of_form = next((name for name in files if is_form(name, files)), None)
@@ -112,6 +150,18 @@ def _is_ctranslate2(name: str, files: dict[str, Path]) -> bool:
     return name == "model.bin" and any("vocabulary" in other for other in files)
 
 
+def _is_shard_without_index(name: str, files: dict[str, Path]) -> bool:
+    has_index = any(other.endswith(".index.json") for other in files)
+    return _SHARD.fullmatch(name) is not None and not has_index
+
+
+def _is_deep_speed(name: str, files: dict[str, Path]) -> bool:
+    return name == "zero_to_fp32.py"
+
+
+_SHARD = re.compile(r"(?:model|pytorch_model)-\d+-of-\d+\.(?:safetensors|bin)")
+
+
 def _is_fairseq(name: str, files: dict[str, Path]) -> bool:
     has_dictionaries = any(other.startswith("dict.") for other in files)
     return name.endswith(".pt") and has_dictionaries
@@ -120,6 +170,12 @@ def _is_fairseq(name: str, files: dict[str, Path]) -> bool:
 _MODULES = "load it with its program and name its modules to attnlib.adapters.Modules, or save its tensors"
 # A test of a file by its name and those beside it, the form that it is of, and the way out.
 _FORMS: tuple[tuple[Callable[[str, dict[str, Path]], bool], str, str], ...] = (
+    (
+        _is_shard_without_index,
+        "transformers, in parts",
+        "get the index of its parts as well, model.safetensors.index.json",
+    ),
+    (_is_deep_speed, "DeepSpeed", "run zero_to_fp32.py in it, and give the folder that it writes"),
     (_named("tf_model.h5"), "TensorFlow", _CONVERT.format("from_tf")),
     (_named("flax_model.msgpack"), "Flax", _CONVERT.format("from_flax")),
     (_named(".onnx"), "ONNX Runtime", _GIVE_ORIGINAL),

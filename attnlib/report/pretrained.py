@@ -25,7 +25,7 @@ from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, rea
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known, first_names, line_of
-from attnlib.report.model_folders import why_damaged, why_unreadable
+from attnlib.report.model_folders import is_json, why_damaged, why_unreadable
 from attnlib.report.pieces import (
     TwoTokenizers,
     id_of_mark,
@@ -484,8 +484,12 @@ class Checkpoint:
             marks = self._mark("eos_token", "sep_token")
         return list(as_tuple(marks) or ())
 
-    def _unknown(self) -> dict[str, int | None]:
-        """Return the id of an unknown piece, by side."""
+    def unknown(self) -> dict[str, int | None]:
+        """Return the id of an unknown piece, by side.
+
+        Returns:
+            An id; None where the tokenizer has no such piece.
+        """
         return {side: id_of_mark(self.tokenizer, "unk_token", side) for side in ("source", "target")}
 
     def never_written(self) -> tuple[int, ...]:
@@ -590,7 +594,7 @@ class Checkpoint:
             probed=probed,
             logits=None if generate else adapter.logits,
             never_written=self.never_written(),
-            losses=partial(losses_of, unknown=self._unknown()),
+            losses=partial(losses_of, unknown=self.unknown()),
             n_batches=number_of_batches(text, batch_size),
             made=cache(made),
         )
@@ -760,6 +764,7 @@ def _load(
         from transformers import AutoConfig, AutoTokenizer
     except ModuleNotFoundError as error:
         raise BadInput(f"the transformers library is not installed: pip install {REQUIREMENTS}") from error
+    _require_generation_config(name)
     kind = "an encoder–decoder"
     try:
         config = AutoConfig.from_pretrained(name, **of_repository)
@@ -829,7 +834,7 @@ def _tokenizer_of(name: str) -> Any:
         return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise BadInput(
-            f"there is no tokenizer of {name} ({_first_line(error)}): give tokenizer= as well"
+            f"there is no tokenizer of {name} ({_first_line(error)}): give the folder or the name of one"
         ) from error
 
 
@@ -856,6 +861,16 @@ def _require_folder(name: str) -> None:
         raise BadInput(
             f"there is no folder {name}: give one that save_pretrained wrote, or a name such as "
             "Helsinki-NLP/opus-mt-en-de"
+        )
+
+
+def _require_generation_config(name: str) -> None:
+    """Refuse a broken file of what the model starts and ends with, which transformers would pass over."""
+    path = Path(name) / "generation_config.json"
+    if path.is_file() and not is_json(path):
+        raise BadInput(
+            f"{path} is cut off or no JSON, and says what the model starts and ends with: get it again, or "
+            "take it out for the config's settings"
         )
 
 

@@ -1,7 +1,8 @@
 """Read the words of a text and, with the attention of a model, the links of its sentence pairs."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from math import ceil
@@ -14,6 +15,7 @@ from attnlib.progress import AfterBatch, Follower
 from attnlib.report.attended_pairs import CheckpointPasses, Passes, WordPair
 
 Direction = Literal["forward", "reverse"]
+MOST_UNKNOWN = 0.1  # share of the pieces of a side beyond which a note says so
 # The words of every source, and of every target.
 WordsOfSides = tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]
 
@@ -27,12 +29,14 @@ class ReadPairs:
         n_unjoined: number of pairs without links, whose pieces could not be joined to words.
         n_cut: number of pairs whose last words have no links.
         is_whole: whether the whole text was read.
+        unknown: share of the pieces that the tokenizer does not know, by side.
     """
 
     pairs: tuple[LinkedPair, ...]
     n_unjoined: int = 0
     n_cut: int = 0
     is_whole: bool = True
+    unknown: Mapping[str, float] = field(default_factory=dict)
 
     def notes(self, n_lines: int) -> list[str]:
         """Return what a reader must know of a text with this number of lines."""
@@ -50,6 +54,12 @@ class ReadPairs:
                 f"{self.n_cut:,} of {n_lines:,} lines were cut off, and their last words have no links: take "
                 "a larger longest"
             )
+        for side, share in self.unknown.items():
+            if share > MOST_UNKNOWN:
+                notes.append(
+                    f"{share:.0%} of the {side} pieces are unknown to the tokenizer, so that links rest on "
+                    "little: is it the language that the model reads there, written as in its training?"
+                )
         return notes
 
 
@@ -83,11 +93,15 @@ class TextToLink:
         after_batch = self._after_batch(most)
         pairs = []
         n_unjoined = n_cut = 0
+        n_pieces: Counter[str] = Counter()
+        n_unknown: Counter[str] = Counter()
         for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
             if pair.source is None or pair.target is None:
                 n_unjoined += 1
                 continue
             n_cut += pair.is_cut
+            n_pieces.update(pair.n_pieces)
+            n_unknown.update(pair.n_unknown)
             best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=self.shift)
             pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
         if not pairs:
@@ -96,7 +110,10 @@ class TextToLink:
                 "words"
             )
         is_whole = most is None or len(pairs) + n_unjoined < most
-        return ReadPairs(pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole)
+        unknown = {side: n_unknown[side] / number for side, number in n_pieces.items() if number}
+        return ReadPairs(
+            pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole, unknown=unknown
+        )
 
     def _after_batch(self, most: int | None) -> AfterBatch:
         """Return what is called after each batch, of the first pairs to choose a head, or of all to align."""

@@ -211,12 +211,23 @@ def _download(data: Dataset, file: File, progress: Callable[[str], Any] | None) 
             pooch.HTTPDownloader(progressbar=bar)(file.url, str(temporary), None)
         except OSError as error:  # as every error of the requests library is
             raise DataUnavailable(
-                f"cannot download {file.url}: {error}; try again, or set ATTNLIB_DATA to a folder that holds "
-                f"{data.folder}/{file.name}"
+                f"cannot download {file.url}: {_why_not_downloaded(error)}; try again, or set ATTNLIB_DATA "
+                f"to a folder that holds {data.folder}/{file.name}"
             ) from error
         if fault := _fault(file, temporary, destination.name):
             raise CorruptFile(fault)
     other.unlink(missing_ok=True)  # an old corrupt copy in the other form would be found first
+
+
+def _why_not_downloaded(error: OSError) -> str:
+    """What went wrong, in a few words: without a network the library's own line is three long."""
+    from requests import ConnectionError, Timeout
+
+    if isinstance(error, Timeout):
+        return "the server does not answer"
+    if isinstance(error, ConnectionError):
+        return "no connection to the server, or one that broke"
+    return str(error)
 
 
 def _status(data: Dataset, file: File) -> FileStatus:

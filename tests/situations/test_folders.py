@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from attnlib import Checkpoint, ParallelText
 from attnlib.alignment.gold import read_gold
+from attnlib.cli import app
 from attnlib.errors import AttnlibError
 from companion.data.labelled_sets import read_own
 from tests.situations.builders import SOURCE, TARGET, bart, made, tokenizer_of
 from tests.tables import Table
 
+WRONG_USE = 2  # exit code
 FOLDERS = sorted(path for path in Path(__file__).with_name("folders").iterdir() if path.is_dir())
 
 
@@ -59,16 +62,18 @@ def links_of(folder, expected):
 READERS = {"pairs": pairs_of, "table": rows_of, "links": links_of}
 
 
-def situations(*, of_models):
-    """Folders as arguments of a test, by whether they are about a checkpoint."""
-    return [
-        pytest.param(folder, id=folder.name)
-        for folder in FOLDERS
-        if ("model" in expected_of(folder)) == of_models
-    ]
+def kind_of(folder):
+    """What the files of a situation are read as."""
+    (kind,) = {"pairs", "table", "links", "model", "command"} & set(expected_of(folder))
+    return kind
 
 
-@pytest.mark.parametrize("folder", situations(of_models=False))
+def situations(*kinds):
+    """Folders of these kinds, as arguments of a test."""
+    return [pytest.param(folder, id=folder.name) for folder in FOLDERS if kind_of(folder) in kinds]
+
+
+@pytest.mark.parametrize("folder", situations(*READERS))
 def test_files_are_read_or_refused_with_a_way_out(folder):
     expected = expected_of(folder)
     (read,) = [reader for kind, reader in READERS.items() if kind in expected]
@@ -81,7 +86,7 @@ def test_files_are_read_or_refused_with_a_way_out(folder):
 
 
 @pytest.mark.parametrize(
-    "folder", [pytest.param(path, id=path.name) for path in FOLDERS if "says" in expected_of(path)]
+    "folder", [case for case in situations("pairs") if "says" in expected_of(*case.values)]
 )
 def test_what_is_no_plain_text_is_said(folder):
     expected = expected_of(folder)
@@ -89,7 +94,7 @@ def test_what_is_no_plain_text_is_said(folder):
     assert re.search(expected["says"], text.about["Not plain text"])
 
 
-@pytest.mark.parametrize("folder", situations(of_models=True))
+@pytest.mark.parametrize("folder", situations("model"))
 def test_a_folder_that_is_no_checkpoint_is_refused_with_a_way_out(folder, whole_model, tmp_path):
     """A whole checkpoint, without some of its files and with those of the situation."""
     expected = expected_of(folder)
@@ -103,6 +108,26 @@ def test_a_folder_that_is_no_checkpoint_is_refused_with_a_way_out(folder, whole_
     with pytest.raises(AttnlibError, match=expected["refused"]) as refusal:
         Checkpoint.load(model)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("folder", situations("command"))
+def test_a_command_says_what_is_odd_and_leaves_its_files(folder, whole_model, tmp_path, monkeypatch):
+    """A command in a folder with the files of the situation, and a whole checkpoint called model."""
+    expected = expected_of(folder)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(whole_model, tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    given = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = CliRunner().invoke(app, expected["command"].split())
+    said = " ".join(result.output.split())
+    if "refused" in expected:
+        assert result.exit_code == WRONG_USE
+        assert re.search(expected["refused"], said)
+        assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(given)
+    else:
+        assert result.exit_code == 0
+        assert re.search(expected["says"], said)
+    assert {path: path.read_bytes() for path in given} == given
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -213,6 +213,15 @@ def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, e
     assert [(path.name, path.read_bytes()) for path in (places[1] / "sub").iterdir()] == [("a.fr", b"old")]
 
 
+def test_a_server_that_is_not_reached_is_said_in_a_few_words(places, server):
+    data = served(server, File("sub/a.fr", SHA256, "a.fr"))
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(DataUnavailable, match=r"a\.fr: no connection to the server") as refusal:
+        fetch(data)
+    assert "Max retries" not in str(refusal.value)
+
+
 def test_a_download_shows_how_far_it_is(server, capsys):
     fetch(served(server, File("sub/a.fr", SHA256, "a.fr")), progress=DownloadBar)
     error = capsys.readouterr().err
