@@ -18,9 +18,14 @@ WHERE_USED = beside(__file__, "where_used")
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     checked = (statement for statement in ast.walk(tree) if isinstance(statement, ast.If))
     typing = {
         inner
@@ -59,9 +64,7 @@ def test_a_figure_imports_no_other_figure_but_one():
 
 
 def calls_backward(path: Path) -> bool:
-    calls = (
-        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
-    )
+    calls = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call))
     return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls)
 
 

@@ -8,7 +8,7 @@ from companion.paths import ROOT
 from tests.attnlib.test_names import bound_names
 
 VAGUE = {"each", "found", "one", "own", "said", "some", "told"}
-LEFT_OUT = ROOT / "tests" / "situations"  # two variables of it are still called `found` and `own`
+LEFT_OUT = ROOT / "tests" / "situations"  # where two variables and six tests still have such names
 FILES = [
     path.relative_to(ROOT).as_posix()
     for folder in ("companion", "notebooks", "tests")
@@ -21,3 +21,11 @@ FILES = [
 def test_names_say_what_a_thing_is(name):
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     assert [f"{name}:{line}: {word}" for line, word in bound_names(tree) if word in VAGUE] == []
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("tests/")])
+def test_the_name_of_a_test_joins_no_two_facts(name):
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    names = [function.name for function in functions if function.name.startswith("test_")]
+    assert [joined for joined in names if "_and_" in joined] == []

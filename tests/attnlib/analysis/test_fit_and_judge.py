@@ -397,7 +397,7 @@ marked = partial(known, noise=(0.3, 0.3), mark=3.0)
 def analysis_of(model, lines, seed, **options):
     """Of eight batches, however many lines there are: large batches take less time."""
     first = seed * 1000
-    stream = Stream(partial(model.one, samples=lines // 8), range(first, first + 8))
+    stream = Stream(partial(model.batch_of, samples=lines // 8), range(first, first + 8))
     return analyse(stream, **options)
 
 

@@ -25,9 +25,10 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LAYOUTS = ("contiguous", "length first", "every other unit", "width reversed in memory")
 COMPILED = kernels._compiled
 TABLES = ("position_sums", "token_sums", "pair_counts")
+NEEDS_NUMBA = pytest.mark.skipif(not find_spec("numba"), reason="an extra")
 WAYS = [
     "interpreted",
-    pytest.param("numba", marks=pytest.mark.skipif(not find_spec("numba"), reason="an extra")),
+    pytest.param("numba", marks=[pytest.mark.slow, NEEDS_NUMBA]),  # to compile takes ten seconds
 ]
 
 

@@ -102,6 +102,10 @@ WORKFLOWS = {
 every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 
 
+def test_there_are_workflows():
+    assert WORKFLOWS
+
+
 @every_workflow
 def test_workflows_pin_the_actions_that_they_run(name):
     for job in WORKFLOWS[name]["jobs"].values():

@@ -1,5 +1,6 @@
 """Prose that takes numbers and verdicts from results, and what it tells readers to type."""
 
+import contextlib
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -139,19 +140,20 @@ def snippets(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def of_own_states(tmp_path, monkeypatch):
-    """The names of the page's snippet once it has run."""
+@pytest.fixture(scope="module")
+def of_own_states(tmp_path_factory):
+    """The names of the page's snippet once it has run, with the `folder` that it ran in."""
     (snippet,) = snippets("book/reference/your_states.md")
-    names: dict = {}
-    monkeypatch.chdir(tmp_path)
-    exec(compile(snippet, "your_states.md", "exec"), names)
+    folder = tmp_path_factory.mktemp("own states")
+    names: dict = {"folder": folder}
+    with contextlib.chdir(folder):
+        exec(compile(snippet, "your_states.md", "exec"), names)
     names["pyplot"].close()
     return names
 
 
-def test_the_snippet_for_own_states_draws_their_shares(of_own_states, tmp_path):
-    assert (tmp_path / "shares.png").stat().st_size > 1_000
+def test_the_snippet_for_own_states_draws_their_shares(of_own_states):
+    assert (of_own_states["folder"] / "shares.png").stat().st_size > 1_000
 
 
 def test_the_snippet_for_own_states_gives_the_means(of_own_states):

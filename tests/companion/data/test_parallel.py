@@ -2,7 +2,7 @@
 
 import gzip
 import hashlib
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from hypothesis import given
@@ -354,9 +354,12 @@ def test_a_readers_files_as_text(tmp_path):
         assert_refused(partial(corpora.read_parallel_files, *files or ("", "")), message)
 
 
+known_lexicon = cache(corpora.known_lexicon)
+
+
 def known_translations():
     """Words of a source in the target's spelling, with the words of the target."""
-    train, validation = corpora.known_lexicon()
+    train, validation = known_lexicon()
     for source, target in (*train[:300], *validation):
         yield source.replace("s", "t").split(), target.split()
 
@@ -366,7 +369,7 @@ def test_the_known_lexicon_needs_no_file():
 
 
 def test_the_known_lexicon_has_4_000_pairs_to_train_on():
-    assert tuple(map(len, corpora.known_lexicon())) == (4_000, 200)
+    assert tuple(map(len, known_lexicon())) == (4_000, 200)
 
 
 def test_sentences_of_the_known_lexicon_have_three_to_nine_words():

@@ -153,6 +153,7 @@ def test_every_instrument_has_a_table_without_scripts(shown, made, name):
     assert page.locator("tbody tr").count() == len(made[name].table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF)
 def test_the_data_of_every_instrument_are_small(made, name):
     assert len(gzip.compress(json.dumps(made[name].data, ensure_ascii=False).encode())) <= LARGEST

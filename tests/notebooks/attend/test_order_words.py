@@ -1,5 +1,7 @@
 """Swapped order words: pairs by hand, routes and patches that must add up, predictions that must be exact."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,7 @@ PARTNERS = pytest.mark.parametrize(
 )
 
 
+@cache
 def partners_of(swap, part):
     task = registry.load("reordering", **dict(SMALL))
     return task, experiment.draw_pairs(task, swap, 120, part=part)

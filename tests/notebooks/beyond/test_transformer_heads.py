@@ -2,6 +2,7 @@
 
 import html
 import re
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -47,6 +48,7 @@ def value_of(table, **names):
 POSITIONS = pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
 
 
+@cache
 def judged_heads(positions):
     texts = np.random.default_rng(0).integers(4, 8, size=(60, 5)).tolist()
     batch = batch_of(pairs=[(text, text) for text in texts])
@@ -293,7 +295,7 @@ def test_every_column_of_a_measured_report_is_declared(store):
         assert set(measured[name][0]) == set(tables[name].frame)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def frame(store):
     config = tiny("your_own_model")
     outcome = computed(your_own_model, config, store)

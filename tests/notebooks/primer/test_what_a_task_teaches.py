@@ -24,31 +24,32 @@ def recorded(store, kind, task, seed=0):
     return store.recording(experiment.specs(TINY, kind, task)[seed])
 
 
-def patterns_of_a_summary(store):
+@pytest.fixture(scope="module")
+def summary_patterns(store):
     return task_patterns.measure_patterns(recorded(store, "recurrent", "summary"))
 
 
-def test_attention_to_gold_links_is_on_them_alone(store):
-    gold = patterns_of_a_summary(store)["references"]["gold"]
+def test_attention_to_gold_links_is_on_them_alone(summary_patterns):
+    gold = summary_patterns["references"]["gold"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
 
 
-def test_the_order_of_gold_links_is_counted_by_pairs(store):
+def test_the_order_of_gold_links_is_counted_by_pairs(summary_patterns):
     links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
-    gold = patterns_of_a_summary(store)["references"]["gold"]
+    gold = summary_patterns["references"]["gold"]
     places = [[place for place, _ in sorted(linked, key=itemgetter(1))] for linked in links]
     moves = [np.sign(b - a) for linked in places for i, a in enumerate(linked) for b in linked[i + 1 :]]
     assert gold["order"] == pytest.approx(np.mean(moves))
 
 
-def test_uniform_attention_is_on_gold_links_as_on_the_end(store):
-    even = patterns_of_a_summary(store)["references"]["even"]
+def test_uniform_attention_is_on_gold_links_as_on_the_end(summary_patterns):
+    even = summary_patterns["references"]["even"]
     assert even["on_end"] == even["on_gold"]
     assert 2 ** even["entropy"] == pytest.approx(1 / even["on_gold"], rel=0.05)  # words and an end mark
 
 
-def test_a_recurrent_network_has_one_head(store):
-    untrained = patterns_of_a_summary(store)["untrained"]
+def test_a_recurrent_network_has_one_head(summary_patterns):
+    untrained = summary_patterns["untrained"]
     assert untrained["heads"] == [[untrained["all"]]]  # one layer, one head
 
 
