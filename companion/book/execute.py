@@ -102,6 +102,7 @@ def execute(project: Project, request: Request) -> Path:
         old.unlink(missing_ok=True)
     earlier = {path: path.stat().st_mtime_ns for path in files.iterdir()}
     working = output.with_name(f".{output.stem}.running.ipynb")
+    started = nbformat.v4.new_notebook()  # cells up to the one that runs, with what they have printed
     # Papermill hands its own environment to the kernel.
     variables = {
         "ATTNLIB_ROOT": str(project.root),
@@ -119,6 +120,8 @@ def execute(project: Project, request: Request) -> Path:
                 progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
                 coalesce_streams=True,  # where a kernel cuts a stream into pieces depends on the clock
+                request_save_on_cell_execute=False,  # which writes and validates all of it twice a cell
+                on_cell_start=lambda cell, cell_index: started.cells.append(cell),
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
         book = Book(project.root)
@@ -130,8 +133,11 @@ def execute(project: Project, request: Request) -> Path:
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
                 path.unlink()
     except (papermill.PapermillExecutionError, DeadKernelError) as error:
-        # Without papermill's markers the number of a cell is its number in the file.
-        done = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
+        if isinstance(error, DeadKernelError):  # of which papermill writes nothing
+            done = started
+        else:
+            # Without papermill's markers the number of a cell is its number in the file.
+            done = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
         _write(done, unfinished, project)
         message = _plain(_describe(error, done, figure), project)
         traceback = _plain("\n".join(getattr(error, "traceback", [])), project)

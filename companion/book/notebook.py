@@ -5,6 +5,7 @@ Whoever executes the notebook says in the environment where things go: ``ATTNLIB
 checkout is found from the working folder and nothing of the book is touched.
 """
 
+import gc
 import html
 import json
 import os
@@ -22,11 +23,9 @@ import pandas as pd
 
 from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
-from companion.book.markup import template
 from companion.book.picture import for_pages
 from companion.book.project import Project, current_project
 from companion.book.style import as_png, as_svg
-from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result, as_csv
@@ -140,6 +139,8 @@ class Page:
 
 def instrument(name: str, data: object, table: pd.DataFrame, *, label: str) -> str:
     """The HTML of an instrument. Scripts run where they are, so that nothing below it moves afterwards."""
+    from companion.book.markup import template  # with claims and their rules, which few pages need
+
     encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     encoded = encoded.replace("<", "\\u003c")
     shown = table.reset_index().to_html(index=False, border=0, na_rep="–")
@@ -162,6 +163,8 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     if str(project.root) not in sys.path:  # for the cells that follow
         sys.path.insert(0, str(project.root))
     handed_down = os.environ.get("ATTNLIB_REQUEST")
+    if handed_down:
+        _collect_garbage_seldom()
     request = Request.of_text(handed_down) if handed_down else _request_of_cell(figure, names)
     name, folder = request.experiment, project.root / request.folder
     paper = project.results("paper") / f"{name}.json"
@@ -187,6 +190,15 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
         own_text=_own_text(request),
         parameters=request.parameters,
     )
+
+
+def _collect_garbage_seldom() -> None:
+    """Let a kernel that lives for seconds search for garbage seldom, and not among its modules.
+
+    By default each of a drawing's many small objects brings the next search nearer, a tenth of its time.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 def _request_of_cell(figure: str, names: Mapping[str, object]) -> Request:
@@ -257,6 +269,8 @@ def described(result: Result, parameters: Mapping[str, object] = MappingProxyTyp
         size += f", width {_shown(width)}"
     parts = [size, *(f"{name} = {_shown(result.config[name])}" for name in parameters)]
     if result.missing:
+        from companion.claims.verdicts import in_short  # with pydantic's rules, which most pages do without
+
         parts.append(f"not run yet: {in_short(result.missing)}")
     return f"the {result.profile} profile ({'; '.join(parts)})"
 

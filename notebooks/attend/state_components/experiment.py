@@ -284,7 +284,7 @@ def _has_model(config: Config, task_name: str, architecture: str) -> bool:
 
 # VED learns next to nothing of the other quick tasks in so few updates.
 PROFILES = {
-    "quick": Config(seeds=2, ved_task=("one_to_one",)),
+    "quick": Config(ved_task=("one_to_one",)),
     "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000, ved_steps=4_000, ved_seeds=10),
     "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100, ved_steps=4),
 }

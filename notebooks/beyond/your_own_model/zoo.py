@@ -7,7 +7,7 @@ python -m notebooks.beyond.your_own_model.zoo reordering_luong    # into attnlib
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from companion.data.parallel import KNOWN_LEXICON, read_translation
 from companion.runs.identity import Spec, run_record
 from companion.runs.loop import Schedule, train_network
 from companion.runs.procedure import RunSpec
+from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, origin
 from companion.runs.suite import spec_of
 from notebooks.beyond.your_own_model.experiment import Config, measurements
@@ -108,12 +109,19 @@ def loss(network: nn.Module, batch: Batch) -> torch.Tensor:
 SHORT = {"min_length": 4, "max_length": 4, "n_words": 8, "n_held_out": 1200}
 PHRASES = (("max_phrases", 3), ("min_phrases", 2), ("n_held_out", 300), ("n_train", 6_000))
 LUONG = {"task": "reordering", "options": PHRASES, "width": 64, "steps": 400, "learning_rate": 3e-3}
+
+
+def on_whole_sentences(spec: ModelSpec, **options: object) -> ModelSpec:
+    """The network on its task's own lengths; the quick profile has shorter sentences."""
+    return replace(spec, task_options=tuple(sorted(({"n_held_out": 400} | options).items())))
+
+
 # Reordered phrases take a GRU more updates than the profile has; without attention it learns 4 words.
 SPECS: dict[str, Spec] = {
     "reordering": measurements(Config())[0].spec,
-    "reordering_AED": spec_of("reordering_50", "AED", scale="quick", steps=1500),
+    "reordering_AED": on_whole_sentences(spec_of("reordering_50", "AED", scale="quick", steps=1500), p=0.5),
     "reordering_luong": RunSpec.of("recurrent_sequences", seed=0, snapshots=5, judged=128, **LUONG),
-    "one_to_one_AO": spec_of("one_to_one", "AO", scale="quick"),
+    "one_to_one_AO": on_whole_sentences(spec_of("one_to_one", "AO", scale="quick", steps=240)),
     "one_to_one_VED": spec_of("one_to_one", "VED", scale="quick", steps=170, task_options=SHORT),
 }
 OTHERS = {"lexicon_translator": translator, "polarity_classifier": classifier}

@@ -757,7 +757,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     # Saliency takes a pass backward for each word, most of the time of a small translator.
-    "quick": Config(steps=140, validation_pairs=8, translation_steps=80),
+    "quick": Config(steps=100, validation_pairs=8, translation_steps=80),
     "paper": Config(
         classification=("sst", "sst_as_text", "sms_spam", "ag_news", "twenty_newsgroups", *LONG_REVIEWS),
         translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),

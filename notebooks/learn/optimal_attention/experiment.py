@@ -344,7 +344,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     # The translators are those of the chapter on agreement.
-    "quick": Config(n_validation=8, steps=80, samples=6, classifier_steps=140),
+    "quick": Config(n_validation=8, steps=80, samples=6, classifier_steps=100),
     "paper": Config(
         absent="stop", train_pairs=0, n_validation=0, pieces=8_000, width=256, learning_rate=1e-3,
         steps=36_250, probed_training=1_014, train_texts=0, validation_texts=0, classifier_width=0,

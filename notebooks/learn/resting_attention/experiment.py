@@ -120,7 +120,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(steps=140),
+    "quick": Config(steps=100),
     "paper": Config(
         data=("sms_spam",), seeds=12, beside=("sst", "sst_as_text"),
         beside_seeds=4,  # those of the chapter on agreement
