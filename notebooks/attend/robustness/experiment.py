@@ -492,21 +492,32 @@ def _signs(estimate: dict) -> dict[str, bool | None]:
 
 
 def headline(conditions: list[dict]) -> dict:
-    """At how many settings each half of the headline holds, ``clearly`` with a whole interval above zero;
-    ``fails`` and ``unclear``: the settings without, in words."""
+    """Return at how many settings each half of the headline holds; nothing of one that was not measured."""
     halves = {}
     for half in dict.fromkeys(row["half"] for row in conditions):
         rows = [row for row in conditions if row["half"] == half and row["holds"] is not None]
         if rows:
-            halves[half] = {
-                "settings": len(rows),
-                "holds": sum(row["holds"] for row in rows) / len(rows),
-                "clearly": sum(row["clearly"] for row in rows) / len(rows),
-                "smallest": min(row["value"] for row in rows),
-                "fails": [_in_words(row) for row in rows if not row["holds"]],
-                "unclear": [_in_words(row) for row in rows if row["holds"] and not row["clearly"]],
-            }
+            halves[half] = _where_it_holds(rows)
     return halves
+
+
+def _where_it_holds(rows: list[dict]) -> dict:
+    """Return the share of settings at which a half holds, ``clearly`` with a whole interval above zero.
+
+    ``fails`` and ``unclear`` are the settings where it does not, or only by its mean, in words.
+    """
+    holding = [row for row in rows if row["holds"]]
+    clear = [row for row in rows if row["clearly"]]
+    failing = [row for row in rows if not row["holds"]]
+    unclear = [row for row in holding if not row["clearly"]]
+    return {
+        "settings": len(rows),
+        "holds": len(holding) / len(rows),
+        "clearly": len(clear) / len(rows),
+        "smallest": min(row["value"] for row in rows),
+        "fails": [_in_words(row) for row in failing],
+        "unclear": [_in_words(row) for row in unclear],
+    }
 
 
 def _in_words(setting: dict) -> str:

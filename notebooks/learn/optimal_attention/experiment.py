@@ -601,17 +601,11 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     In ``recorded`` agreement and that of the joined form ties are counted; ``difference`` is BLEU of the
     summed form minus that of the joined one within a seed. Intervals are over seeds.
     """
-    quality = tables["quality_by_form"]
-    recorded = quality.query("quantity in @names", names=RECORDED)
-    of_joined = quality.query("form == 'joined'")
     return view(
         _nothing(),
         keyed(tables["sets"], "data.{column}", SETS),
         keyed(tables["counterexample"], "counterexample.{column}", WORKED),
-        keyed(quality.query("quantity in @names", names=[*BLEU, "accuracy", "loss"]), "{form}.{quantity}"),
-        keyed(recorded, "{form}.recorded.{quantity}"),
-        keyed(of_joined.query("quantity in @names", names=RECORDED), "{form}.agreement.{quantity}"),
-        keyed(of_joined.query("quantity == 'over_chance'"), "{form}.over_chance.learned_probe"),
+        _by_form(tables["quality_by_form"]),
         keyed(tables["optimum_by_form"], "{form}.{quantity}"),
         keyed(tables["solved"], "summed.{column}", ["words"]),
         keyed(tables["solved"], "{column}", ["residual"]),
@@ -621,6 +615,19 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
         keyed(tables["classifiers_in_all"], "classifier.{quantity}"),
         keyed(tables["rebuilt"], "classifier.{column}", ["deviation", "wrong", "checkpoints"]),
     )
+
+
+def _by_form(quality: Table) -> dict[str, object]:
+    """Return how well networks of each form translate, and what was recorded of them, by key."""
+    performance = quality.query("quantity in @names", names=[*BLEU, "accuracy", "loss"])
+    recorded = quality.query("quantity in @names", names=RECORDED)
+    over_chance = quality.query("form == 'joined' and quantity == 'over_chance'")
+
+    numbers = keyed(performance, "{form}.{quantity}")
+    numbers |= keyed(recorded, "{form}.recorded.{quantity}")
+    numbers |= keyed(recorded.query("form == 'joined'"), "{form}.agreement.{quantity}")
+    numbers |= keyed(over_chance, "{form}.over_chance.learned_probe")
+    return numbers
 
 
 def _nothing() -> dict[str, object]:
