@@ -23,7 +23,7 @@ OWN_OPTIONS = ("sentence", "translation")  # no number of the tables depends on 
 MODEL_OPTIONS = (*TEXT_OPTIONS, *PASS_OPTIONS, *BATCH_OPTIONS, *OWN_OPTIONS, "device")
 CALL_OPTIONS = ("out", "threads", "shard", "stage", "tables")  # no number depends on them
 _PATHS = ("out", "source", "target", "traces")
-_SYMMETRISE = "grow-diag-final-and"  # of links of two directions, unless another way is asked for
+_SYMMETRISE = "grow-diag-final-and"  # the default for links of two directions
 
 
 def _unparsed(value: object) -> object:

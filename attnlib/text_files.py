@@ -537,7 +537,7 @@ def _lines_of(side: _Side) -> Iterator[str]:
 
 
 def _check_are_sentences(head: list[str], label: str) -> None:
-    """Refuse files whose lines are no sentences.
+    """Refuse files whose lines are something other than sentences.
 
     Raises:
         BadInput: the lines are XML, JSON, subtitles, messages of gettext or words of CoNLL-U.
@@ -578,7 +578,7 @@ def _is_json_object(line: str) -> bool:
 
 
 def _separator(lines: Iterable[str], *, share: float) -> str | None:
-    """Return what is between two columns of a table, if so many of the lines have it."""
+    """Return what is between two columns of a table, if that share of its lines have it."""
     filled = [line for line in lines if line.strip()]
     for separator in _SEPARATORS:
         n_split = sum(separator in line for line in filled)

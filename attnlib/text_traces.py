@@ -39,7 +39,7 @@ _TAG = re.compile(r"</?(?:[abiu]|br|em|font|p|span|strong|sub|sup)(?: [^<>]*)?/?
 _BREAK = re.compile(r" *</?(?:br|p)(?: [^<>]*)?/?> *", re.IGNORECASE)
 _FACTORED = r"[^\s|￨]+(?:[|￨][^\s|￨]+)+"  # house|NN; OpenNMT has a wider bar
 _FACTORS = re.compile(rf"{_FACTORED}(?: {_FACTORED})*")
-# What bytes 80 to BF of UTF-8 are read as in Windows-1252, after the bytes that letters of Europe begin with.
+# Bytes 80 to BF of UTF-8 as Windows-1252 reads them.
 _LATER = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
 _TWICE_ENCODED = re.compile(f"Ã{_LATER}|Â[\xa0-\xbf]|â€{_LATER}|(?:[ÐÑ]{_LATER}){{2,}}")
 

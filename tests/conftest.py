@@ -1,6 +1,7 @@
 """How often properties are tried, what is compared, which files come first, and what nobody waits for."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,14 +43,23 @@ def nothing_waits_for_the_disk():
         yield
 
 
+# Variables that change while a test runs, without its doing.
+NOT_OF_TESTS = {
+    "PYTEST_CURRENT_TEST": "pytest says there which test is at which phase",
+    "TORCHINDUCTOR_CACHE_DIR": "torch names the folder of its compiler when a model class is first imported",
+}
+
+
 @pytest.fixture(autouse=True)
 def environment_is_left_as_it_was():
-    """A variable that outlives its test would decide what later tests of the same process find."""
-    before = own_variables()
+    """What outlives its test would decide what later tests of the same process find."""
+    variables, folder = variables_of_tests(), Path.cwd()
     yield
-    assert own_variables() == before
+    changed = variables_of_tests().items() ^ variables.items()
+    assert not {name for name, _ in changed}
+    assert Path.cwd() == folder
 
 
-def own_variables() -> dict[str, str]:
-    """Return the variables that this project reads; libraries set some of theirs when they are first used."""
-    return {name: value for name, value in os.environ.items() if name.startswith("ATTNLIB")}
+def variables_of_tests() -> dict[str, str]:
+    """Return all variables but those that others set."""
+    return {name: value for name, value in os.environ.items() if name not in NOT_OF_TESTS}

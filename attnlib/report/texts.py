@@ -138,7 +138,7 @@ def _require_file(side: str, path: Path) -> None:
         raise BadInput(f"{side} {path} is a folder; give a file in it")
     if path.exists() or str(path) == "-":
         raise BadInput(
-            f"{side} {path} is no file, and a text is read more than once: save it to a file first (packed "
+            f"{side} {path} is not a file, and a text is read more than once: save it to one first (packed "
             "files are read as they are)"
         )
     if path.is_symlink():

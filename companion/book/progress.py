@@ -70,7 +70,8 @@ class Progress:
     Args:
         build: folder of the notes.
         at_once: how many jobs run at once.
-        stream: where the line goes: rewritten in place on a terminal, else a new one for each job that ends.
+        stream: where the line goes: rewritten in place on a terminal, else a new one for the first job that
+            starts and for each that ends.
     """
 
     def __init__(self, build: Path, at_once: int, stream: TextIO | None = None):
@@ -93,6 +94,8 @@ class Progress:
             number, job = started.groups()
             self._jobs[number] = job
             self.started[job] = time.monotonic()
+            if not self._shown:  # the first job may take minutes
+                self.show()
         elif ended := _ENDED.match(line):
             number, rule = ended.groups()
             self._compare(self._jobs.pop(number, None))
@@ -113,12 +116,15 @@ class Progress:
 
     def seconds_left(self) -> float:
         """What the jobs that are still to come take, shared out over those that run at once."""
-        running = sorted(self.started.values())[self.done.total() :]
         coming = max(0, self.planned.total() - len(self.started))
         known = [seconds for job, seconds in self.seconds.items() if job not in self.started]
-        usual = self.slowness() * (sum(known) / len(known) if known else USUAL)
-        under_way = sum(max(0.0, usual - (time.monotonic() - start)) for start in running)
-        return (coming * usual + under_way) / self.at_once
+        usual = sum(known) / len(known) if known else USUAL
+        slowness = self.slowness()
+        under_way = 0.0
+        for job in self._jobs.values():
+            passed = time.monotonic() - self.started[job]
+            under_way += max(0.0, slowness * self.seconds.get(job, usual) - passed)
+        return (coming * slowness * usual + under_way) / self.at_once
 
     def show(self) -> None:
         """Show the line, in place of the last one where the stream is a terminal."""

@@ -36,7 +36,13 @@ def shown(build, lines, stream=None):
 def test_minutes_left_include_the_site(tmp_path):
     note(tmp_path, "attend/scan", 100)
     note(tmp_path, "site", 80)
-    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 3 min left, the site included\n"
+    last = shown(tmp_path, PLAN + FIRST).splitlines()[-1]
+    assert last == "1 of 2 figures, about 3 min left, the site included"
+
+
+def test_the_first_job_that_starts_says_how_long_all_takes(tmp_path):
+    note(tmp_path, "attend/readout", 100)
+    assert shown(tmp_path, ["figure     1", FIRST[0]]) == "0 of 1 figures, about 2 min left\n"
 
 
 def test_the_site_alone_is_a_minute(tmp_path):
@@ -50,17 +56,19 @@ def test_minutes_grow_with_what_jobs_take_here(tmp_path, monkeypatch):
     note(tmp_path, "attend/readout", 60)
     note(tmp_path, "attend/scan", 60)
     note(tmp_path, "site", 60)
-    clock = iter([0, 480, 480])
+    clock = iter([0, 0, 480, 480])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 16 min left, the site included\n"
+    last = shown(tmp_path, PLAN + FIRST).splitlines()[-1]
+    assert last == "1 of 2 figures, about 16 min left, the site included"
 
 
 def test_minutes_do_not_shrink_with_figures_that_were_only_drawn_anew(tmp_path, monkeypatch):
     for job in ("attend/readout", "attend/scan", "site"):
         note(tmp_path, job, 60)
-    clock = iter([0, 6, 6])
+    clock = iter([0, 0, 6, 6])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    assert shown(tmp_path, PLAN + FIRST) == "1 of 2 figures, about 2 min left, the site included\n"
+    last = shown(tmp_path, PLAN + FIRST).splitlines()[-1]
+    assert last == "1 of 2 figures, about 2 min left, the site included"
 
 
 def test_nothing_is_left_at_the_end(tmp_path):
@@ -68,7 +76,7 @@ def test_nothing_is_left_at_the_end(tmp_path):
 
 
 def test_a_build_of_the_site_alone_says_so(tmp_path):
-    assert shown(tmp_path, ["site   1", *SITE]) == "the site is made\n"
+    assert shown(tmp_path, ["site   1", *SITE]).splitlines()[-1] == "the site is made"
 
 
 def test_targets_that_make_nothing_are_not_counted(tmp_path):
@@ -79,7 +87,7 @@ def test_targets_that_make_nothing_are_not_counted(tmp_path):
 def test_a_terminal_has_one_line(tmp_path):
     text = shown(tmp_path, PLAN + FIRST + SECOND, Terminal())
     assert text.count("\n") == 1
-    assert text.count("\r") == 2
+    assert text.count("\r") == 3
 
 
 @pytest.mark.parametrize("line", ["error: attend/scan: cell 3 failed", "downloading multi30k …"])
