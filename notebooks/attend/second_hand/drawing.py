@@ -1,4 +1,4 @@
-"""What a summary of the first paper names, by task and kind of network: words kept, peaks, spreads and angles."""
+"""What a summary of the first paper names, by task and kind of network."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -106,7 +106,7 @@ class FourAnalyses:
 
 
 def peaks_by_step(steps: pd.DataFrame) -> Figure:
-    """Draw where temporal parts and average attention peak in the first network of each kind, step by step."""
+    """Draw where temporal parts and average attention peak at each step, in the first network of a kind."""
     steps = steps[steps["seed"] == 0]
     networks = list(steps.groupby(["task", "kind"], sort=False))
     n_rows = -(-len(networks) // PANELS_A_ROW)
