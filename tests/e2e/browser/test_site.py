@@ -311,6 +311,18 @@ def test_a_figure_says_that_it_scrolls_where_it_does(seen, pages):
             assert ("Scrolls sideways" in figure["hint"]) == figure["scrolls"], (path, figure)
 
 
+THEME_AFTER = """event => {
+  if (event) dispatchEvent(new Event(event));
+  return document.documentElement.dataset.theme;
+}"""
+
+
+def test_a_dark_page_is_printed_light_and_is_dark_afterwards(visit):
+    with visit("attend/temporal_share.html", scheme="dark") as visited:
+        themes = [visited.page.evaluate(THEME_AFTER, event) for event in ("", "beforeprint", "afterprint")]
+    assert themes == ["dark", "light", "dark"]
+
+
 # -- on paper: pages of the site become one packed document --------------------------------------------------
 
 COLLECT = Path(pdf.__file__).with_suffix(".js").read_text(encoding="utf-8")
