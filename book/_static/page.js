@@ -208,6 +208,9 @@
     }
   };
   addEventListener("beforeprint", () => {
+    const theme = root.theme; // paper is white, whatever the screen is
+    root.theme = "light";
+    undo.push(() => (root.theme = theme));
     for (const fold of document.querySelectorAll(".bd-article details:not([open])")) {
       fold.open = true;
       undo.push(() => (fold.open = false));

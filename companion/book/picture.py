@@ -69,10 +69,10 @@ def for_pages(svg: str) -> str:
 
 def dark_rules(styles: Iterable[str]) -> str:
     """Return the style sheet that gives each colour its counterpart where the picture's element is dark."""
-    found = sorted({match for style in styles for match in COLOUR.findall(style)})
+    colours = sorted({match for style in styles for match in COLOUR.findall(style)})
     rules = [
         f'[style*="{property_}: {colour}"]{{{property_}:{in_the_dark(colour)}!important}}'
-        for property_, colour in found
+        for property_, colour in colours
     ]
     return f"@media (prefers-color-scheme: dark){{{''.join(rules)}}}"
 

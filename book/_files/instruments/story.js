@@ -371,6 +371,9 @@ Instruments.start("story", (stage, data) => {
     alone.append(...marks.map(({ x, y, children, opacity }) => make("g", {
       transform: `translate(${round(x)} ${round(y)})`, opacity: opacity === 1 ? null : opacity,
     }, ...children)));
+    for (const name of ["x", "y", "width", "height"]) {  // whose last digits differ between processors
+      for (const mark of alone.querySelectorAll(`[${name}]`)) mark.setAttribute(name, round(mark.getAttribute(name)));
+    }
     return new XMLSerializer().serializeToString(alone).replace(/ style="font-size:(\d+)px(;font-weight:700)?"/g, (_, size, bold) => ` font-size="${size}"${bold ? ' font-weight="700"' : ""}`);
   };
 

@@ -29,6 +29,7 @@ async () => {
     return {
       source: image.getAttribute("src"), alt: image.getAttribute("alt"), width: image.naturalWidth,
       inText: !!image.closest(".bd-article"), ground: style.backgroundColor, filter: style.filter,
+      scheme: style.colorScheme,
     };
   });
   // Figures with more in them than the window shows, at which width, and whether the Tab key stops there.
@@ -38,6 +39,7 @@ async () => {
       natural: image.naturalWidth, shown: image.getBoundingClientRect().width,
       scrolls: figure.scrollWidth > figure.clientWidth + 1, stop: figure.tabIndex === 0,
       caption: figure.querySelector("figcaption").getBoundingClientRect().right,
+      hint: getComputedStyle(figure.querySelector("figcaption"), "::before").content,
     };
   });
   const math = {

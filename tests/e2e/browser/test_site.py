@@ -226,13 +226,6 @@ def test_the_list_of_pages_shows_where_one_is(visit, address):
             assert 0 <= current["y"] <= 880, path
 
 
-def test_every_image_in_text_keeps_a_white_ground_in_the_dark(seen, pages):
-    for path in pages:
-        for image in seen["dark", path]["images"]:
-            if image["inText"]:
-                assert (image["ground"], image["filter"]) == ("rgb(255, 255, 255)", "none"), (path, image)
-
-
 def test_every_image_is_there(seen, pages):
     for path in pages:
         for image in seen["dark", path]["images"]:
@@ -245,6 +238,33 @@ def test_every_image_says_what_it_shows(seen, pages):
             # Sphinx takes the address for the text where none is given.
             assert image["alt"], (path, image)
             assert Path(image["source"]).name not in image["alt"], (path, image)
+
+
+def test_figures_follow_the_dark_of_their_page(seen, pages):
+    drawn = [
+        (path, image)
+        for path in pages
+        for image in seen["dark", path]["images"]
+        if image["inText"] and image["source"].endswith(".svg")
+    ]
+    assert drawn
+    for path, image in drawn:
+        shown = (image["scheme"], image["ground"], image["filter"])
+        assert shown == ("dark", "rgba(0, 0, 0, 0)", "none"), (path, image)
+
+
+def test_pictures_of_pixels_keep_a_white_ground_in_the_dark(seen, pages):
+    for path in pages:
+        for image in seen["dark", path]["images"]:
+            if image["inText"] and not image["source"].endswith(".svg"):
+                assert (image["ground"], image["filter"]) == ("rgb(255, 255, 255)", "none"), (path, image)
+
+
+def test_figures_are_light_on_a_light_page(seen, pages):
+    schemes = {
+        image["scheme"] for path in pages for image in seen["light", path]["images"] if image["inText"]
+    }
+    assert schemes == {"light"}
 
 
 def test_every_figure_that_a_page_offers_is_shown_on_it_or_on_its_audit(html, pages):
@@ -311,6 +331,24 @@ def test_in_a_narrow_window_wide_figures_scroll_by_keyboard(seen, pages):
         wide = [figure for figure in seen["light", path]["figures"] if figure["scrolls"] or figure["stop"]]
         assert wide == [], path
     assert any(seen["narrow", path]["figures"] for path in pages)
+
+
+def test_a_figure_says_that_it_scrolls_where_it_does(seen, pages):
+    for path in pages:
+        for figure in seen["narrow", path]["figures"]:
+            assert ("Scrolls sideways" in figure["hint"]) == figure["scrolls"], (path, figure)
+
+
+THEME_AFTER = """event => {
+  if (event) dispatchEvent(new Event(event));
+  return document.documentElement.dataset.theme;
+}"""
+
+
+def test_a_dark_page_is_printed_light_and_is_dark_afterwards(visit):
+    with visit("attend/temporal_share.html", scheme="dark") as visited:
+        themes = [visited.page.evaluate(THEME_AFTER, event) for event in ("", "beforeprint", "afterprint")]
+    assert themes == ["dark", "light", "dark"]
 
 
 # -- on paper: pages of the site become one packed document --------------------------------------------------
