@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 
 from attnlib import __version__
 from attnlib.errors import AttnlibError, BadInput, line_of, stop_on_sigterm
@@ -29,8 +29,11 @@ BOOK_COMMANDS = (
 )  # commands that come with a checkout
 
 
+READ_ONCE = ("model", "source", "target", "traces", "gold", "reverse")  # options that name what is read
+
+
 class Once(TyperCommand):
-    """A command whose options may be given once, unless they take several values."""
+    """A command that refuses two values of an option that names what it reads; of others the last counts."""
 
     def parse_args(self, ctx, args):
         """Parse the words of a command line.
@@ -40,14 +43,11 @@ class Once(TyperCommand):
             args: the words.
 
         Raises:
-            AttnlibError: an option that takes one value is given twice, of which one would be ignored.
+            AttnlibError: a model or a text is given twice, of which one would not be read.
         """
         _, _, in_order = self.make_parser(ctx).parse_args(args=[*args])
         for param in self.get_params(ctx):
-            takes_one = isinstance(param, TyperOption) and not (
-                param.multiple or param.count or param.is_flag
-            )
-            if takes_one and in_order.count(param) > 1:
+            if param.name in READ_ONCE and in_order.count(param) > 1:
                 raise BadInput(f"{param.opts[0]} is given {in_order.count(param)} times; it takes one value")
         return super().parse_args(ctx, args)
 

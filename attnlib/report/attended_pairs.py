@@ -221,8 +221,8 @@ class CheckpointPasses:
                 is_cut=_lacks_pieces(source_words) or _lacks_pieces(target_words),
                 n_pieces={"source": len(source.ids), "target": len(target.ids)},
                 n_unknown={
-                    "source": source.ids.count(unknown["source"]),
-                    "target": target.ids.count(unknown["target"]),
+                    "source": _count(source.ids, unknown["source"]),
+                    "target": _count(target.ids, unknown["target"]),
                 },
             )
 
@@ -318,6 +318,10 @@ def _without_padding(
 ) -> dict[int, Float[Tensor, "heads target source"]]:
     """Return the attention of one row of a batch by layer."""
     return {layer: of_layer[row, :, :n_target, :n_source] for layer, of_layer in weights.items()}
+
+
+def _count(ids: Sequence[int], unknown: int | None) -> int:
+    return 0 if unknown is None else ids.count(unknown)
 
 
 def _lacks_pieces(words: Words | None) -> bool:

@@ -113,7 +113,9 @@ class Checkpoint:
     def __post_init__(self) -> None:
         target_tokenizer = self.target_tokenizer
         if isinstance(target_tokenizer, str | Path):
-            target_tokenizer = _tokenizer_of(str(target_tokenizer))
+            target_tokenizer = _tokenizer_of(
+                str(target_tokenizer), way_out="give the folder or the name of one"
+            )
         object.__setattr__(self, "tokenizer", with_sides(self.tokenizer, target_tokenizer))
         set_languages(self.tokenizer, self.source_language, self.target_language)
 
@@ -826,16 +828,14 @@ def _is_installed(module: str) -> bool:
     return True
 
 
-def _tokenizer_of(name: str) -> Any:
+def _tokenizer_of(name: str, *, way_out: str = "give tokenizer= as well") -> Any:
     """Load a tokenizer alone."""
     from transformers import AutoTokenizer
 
     try:
         return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        raise BadInput(
-            f"there is no tokenizer of {name} ({_first_line(error)}): give the folder or the name of one"
-        ) from error
+        raise BadInput(f"there is no tokenizer of {name} ({_first_line(error)}): {way_out}") from error
 
 
 # -- models that cannot be loaded, or would be loaded as something else --
