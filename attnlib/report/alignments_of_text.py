@@ -21,7 +21,24 @@ SHOWN_SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-
 
 
 def alignments_of(directions: list[LinkedText], method: Symmetrisation) -> Alignments:
-    """Return the alignments of one direction, or of both symmetrised, with all scores."""
+    """Return the alignments of one direction, or of both symmetrised, with all scores.
+
+    Args:
+        directions: the links of the forward direction, and perhaps of the reverse one.
+        method: of symmetrising two directions.
+
+    Returns:
+        Alignments of the text; their scores are empty without gold links.
+
+    Example:
+        >>> from attnlib.alignment.links import HeadChoice
+        >>> from attnlib.report.text_to_link import ReadPairs
+        >>> head, words = HeadChoice(0, 0), (("one",), ())  # the second line is empty
+        >>> linked = LinkedText(direction="forward", read=ReadPairs(pairs=()), source=words, target=words,
+        ...     choices=(head,), among=(head,), chosen=head)
+        >>> alignments_of([linked], "union").links
+        ((), ())
+    """
     by_direction = [_of_direction(linked) for linked in directions]
     rows = []
     for linked in directions:

@@ -26,6 +26,15 @@ class LinkedText:
         gold: links by the number of the line.
         lexicon: IBM Model 1 of the text, where there are gold links.
         notes: why the head was chosen, and what has no links.
+
+    Example:
+        >>> from attnlib.alignment.links import HeadChoice
+        >>> head, read = HeadChoice(0, 0), ReadPairs(pairs=())
+        >>> words = ((), ("two",))  # of a line that is empty, and of one that was not linked
+        >>> linked = LinkedText(direction="forward", read=read, source=words, target=words,
+        ...     choices=(head,), among=(head,), chosen=head)
+        >>> sorted(linked.left_out)
+        [0, 1]
     """
 
     direction: Direction
@@ -56,7 +65,32 @@ class LinkedText:
 def linked_text(
     text: TextToLink, layer: Number | None, head: Number | None, *, file: GoldFile | None
 ) -> LinkedText:
-    """Return the links of one direction by the head that is given, or else by the best one."""
+    """Return the links of one direction by the head that is given, or else by the best one.
+
+    Args:
+        text: of which the model reads both sides.
+        layer: number of a layer, or "mean"; None for any.
+        head: number of a head, or "mean"; None for any.
+        file: gold links; None if there are none.
+
+    Returns:
+        The links of the chosen head, and of all heads if there are gold links.
+
+    Raises:
+        BadInput: no such layer or head, no pair that can be linked, gold links of another text.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> from attnlib.progress import following
+        >>> from attnlib.report.attended_pairs import StreamPasses
+        >>> trained = zoo.load("one_to_one_AO")  # has one head
+        >>> passes = StreamPasses(stream=trained.stream(), name=trained.word)
+        >>> with following(progress=None) as follower:
+        ...     text = TextToLink(passes=passes, shift="write", direction="forward", follower=follower)
+        ...     linked = linked_text(text, layer=None, head=None, file=None)
+        >>> str(linked.chosen)
+        'layer 0, head 0'
+    """
     among = choices_of(text.passes.heads(), layer, head)
     if file is not None:
         return _linked_by_gold(text, among, file)

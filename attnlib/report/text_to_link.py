@@ -30,6 +30,10 @@ class ReadPairs:
         n_cut: number of pairs whose last words have no links.
         is_whole: whether the whole text was read.
         unknown: share of the pieces that the tokenizer does not know, by side.
+
+    Example:
+        >>> ReadPairs(pairs=(), n_unjoined=1).notes(n_lines=3)[0]
+        '2 of 3 lines have an empty side, and no links'
     """
 
     pairs: tuple[LinkedPair, ...]
@@ -39,7 +43,14 @@ class ReadPairs:
     unknown: Mapping[str, float] = field(default_factory=dict)
 
     def notes(self, n_lines: int) -> list[str]:
-        """Return what a reader must know of a text with this number of lines."""
+        """Return what a reader must know of the text.
+
+        Args:
+            n_lines: how many lines it has.
+
+        Returns:
+            A sentence for each thing that is missing or cut off.
+        """
         notes = []
         n_empty = n_lines - len(self.pairs) - self.n_unjoined
         if n_empty:
@@ -72,6 +83,19 @@ class TextToLink:
         shift: the decoder step of a target word.
         direction: "forward" or "reverse".
         follower: says how far it is.
+
+    Example:
+        >>> from attnlib import zoo
+        >>> from attnlib.alignment.links import choices_of
+        >>> from attnlib.progress import following
+        >>> from attnlib.report.attended_pairs import StreamPasses
+        >>> trained = zoo.load("one_to_one_AO")
+        >>> passes = StreamPasses(stream=trained.stream(), name=trained.word)
+        >>> with following(progress=None) as follower:
+        ...     text = TextToLink(passes=passes, shift="write", direction="forward", follower=follower)
+        ...     read = text.read(choices_of(passes.heads(), layer=None, head=None), most=10)
+        >>> len(read.pairs), read.is_whole
+        (10, False)
     """
 
     passes: Passes
@@ -86,6 +110,13 @@ class TextToLink:
 
     def read(self, choices: tuple[HeadChoice, ...], *, most: int | None = None) -> ReadPairs:
         """Return the links of each choice in the text, or in its first pairs.
+
+        Args:
+            choices: heads and means over heads.
+            most: how many pairs are read at most; all by default.
+
+        Returns:
+            The pairs with their links.
 
         Raises:
             BadInput: no pair can be linked.
@@ -134,7 +165,14 @@ class TextToLink:
         return sorted(number for number in numbers if isinstance(number, int))
 
     def lexicon(self, read: ReadPairs) -> Lexicon:
-        """Return IBM Model 1 of the text, or of those of its pairs that were read where a model writes it."""
+        """Return IBM Model 1 of the text, or of those of its pairs that were read where a model writes it.
+
+        Args:
+            read: pairs of the text.
+
+        Returns:
+            A model of both directions.
+        """
         if self.words is None:
             known = [(pair.source, pair.target) for pair in read.pairs]
         else:
@@ -142,7 +180,14 @@ class TextToLink:
         return Lexicon(known[:FITTED_ON])
 
     def words_of_lines(self, read: ReadPairs) -> WordsOfSides:
-        """Return the words of every source and target; of a line without links what is known."""
+        """Return the words of every source and target; of a line without links what is known.
+
+        Args:
+            read: pairs of the text.
+
+        Returns:
+            The words of all sources, and those of all targets.
+        """
         if self.words is not None:
             return words_of_sides(self.words)
         target_of = {pair.number: pair.target for pair in read.pairs}
@@ -154,7 +199,18 @@ class TextToLink:
 
 
 def words_of_sides(pairs: Iterable[WordPair]) -> WordsOfSides:
-    """Return the words of all sources, and those of all targets."""
+    """Return the words of all sources, and those of all targets.
+
+    Args:
+        pairs: the words of each source and its target.
+
+    Returns:
+        Two tuples with an entry for each pair.
+
+    Example:
+        >>> words_of_sides([(("the", "house"), ("la", "maison")), (("two",), ("deux",))])[0]
+        (('the', 'house'), ('two',))
+    """
     pairs = list(pairs)
     sources = tuple(source for source, _ in pairs)
     targets = tuple(target for _, target in pairs)

@@ -81,5 +81,5 @@ class Tokenizer:
         ),
     ],
 )
-def test_networks_and_texts_are_shown_in_a_line(shown, expected):
+def test_the_repr_of_a_network_or_a_text_is_a_line(shown, expected):
     assert repr(shown()) == expected

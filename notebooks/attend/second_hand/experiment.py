@@ -544,9 +544,9 @@ def angles_of_networks(config: Config, store: Store) -> dict[str, Table]:
     }
 
 
-def steps_of_cell(found: dict) -> list[dict]:
+def steps_of_cell(answer: dict) -> list[dict]:
     """Return a row for each step of the most frequent lengths."""
-    cell = found["cell"]
+    cell = answer["cell"]
     peaks = zip(cell["temporal"], cell["average"], strict=True)
     return [
         {"step": step, "temporal": temporal, "average": average, "source_length": cell["source_length"]}
@@ -554,21 +554,21 @@ def steps_of_cell(found: dict) -> list[dict]:
     ]
 
 
-def by_side(found: dict) -> list[dict]:
+def by_side(answer: dict) -> list[dict]:
     """Return a row for each side of a network."""
-    return [{"side": side, **found[side]} for side in SIDES]
+    return [{"side": side, **answer[side]} for side in SIDES]
 
 
-def listed_words(found: dict) -> list[dict]:
+def listed_words(answer: dict) -> list[dict]:
     """Return a row for each of the most frequent words of both sides."""
-    return [{"side": side, **word} for side in SIDES for word in found[side]["listed"]]
+    return [{"side": side, **word} for side in SIDES for word in answer[side]["listed"]]
 
 
-def compared_angles(found: dict) -> dict:
+def compared_angles(answer: dict) -> dict:
     """Return the angles of χ and of χ + Δ in one row, with what Δ adds to the cosine."""
-    row = {f"{part}_{name}": found[part][name] for part in ("input", "pooled") for name in ANGLES}
-    gain = row["pooled_cosine"] - row["input_cosine"] if found["words"] else None
-    return row | {"cosine_gain": gain, "chance": found["chance"], "words": found["words"]}
+    row = {f"{part}_{name}": answer[part][name] for part in ("input", "pooled") for name in ANGLES}
+    gain = row["pooled_cosine"] - row["input_cosine"] if answer["words"] else None
+    return row | {"cosine_gain": gain, "chance": answer["chance"], "words": answer["words"]}
 
 
 def kept(accuracy: float, uniform: float, full: float) -> float | None:
@@ -582,28 +582,28 @@ def kept(accuracy: float, uniform: float, full: float) -> float | None:
     return (accuracy - uniform) / (full - uniform)
 
 
-def kept_by_number(found: dict) -> list[dict]:
+def kept_by_number(answer: dict) -> list[dict]:
     """Return a row for each number of terms, from none to nine."""
-    accuracies = found["accuracy"]
+    accuracies = answer["accuracy"]
     uniform, *_, full = accuracies
-    terms = ["none", *found["order"]]
+    terms = ["none", *answer["order"]]
     return [
         {"number": number, "term": terms[number], "accuracy": accuracy, "kept": kept(accuracy, uniform, full)}
         for number, accuracy in enumerate(accuracies)
     ]
 
 
-def words_kept(found: dict) -> dict:
+def words_kept(answer: dict) -> dict:
     """Return what one term keeps of a network's words, and how many terms keep nine tenths."""
-    uniform, *_, full = found["accuracy"]
-    shares = [kept(accuracy, uniform, full) for accuracy in found["accuracy"]]
+    uniform, *_, full = answer["accuracy"]
+    shares = [kept(accuracy, uniform, full) for accuracy in answer["accuracy"]]
     enough = [number for number, part in enumerate(shares) if part is not None and part >= ENOUGH]
     return {
-        "token_accuracy": found["quality"]["token_accuracy"],
+        "token_accuracy": answer["quality"]["token_accuracy"],
         "uniform": uniform,
-        "first_term": found["order"][0],
+        "first_term": answer["order"][0],
         "kept_by_first": shares[1],
-        "kept_by_temporal": kept(found["alone"]["temporal_temporal"], uniform, full),
+        "kept_by_temporal": kept(answer["alone"]["temporal_temporal"], uniform, full),
         "terms_needed": min(enough, default=None),
     }
 

@@ -345,7 +345,7 @@ THEME_AFTER = """event => {
 }"""
 
 
-def test_a_dark_page_is_printed_light_and_is_dark_afterwards(visit):
+def test_a_dark_page_is_dark_again_once_it_was_printed_light(visit):
     with visit("attend/temporal_share.html", scheme="dark") as visited:
         themes = [visited.page.evaluate(THEME_AFTER, event) for event in ("", "beforeprint", "afterprint")]
     assert themes == ["dark", "light", "dark"]

@@ -106,7 +106,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("measured", "expected"),
     [
         # Attention gains 0.9 − 0.4 = 0.5; the first term keeps 0.1 of it, and 0.86 is above 0.4 + 0.9 · 0.5.
         pytest.param(
@@ -128,8 +128,8 @@ FOUND = {
         ),
     ],
 )
-def test_what_terms_keep_by_hand(found, expected):
-    assert_answer(experiment.words_kept(found), expected)
+def test_what_terms_keep_by_hand(measured, expected):
+    assert_answer(experiment.words_kept(measured), expected)
 
 
 def test_what_is_kept_goes_from_none_of_the_gain_to_all_of_it():
@@ -142,27 +142,31 @@ def test_what_is_kept_goes_from_none_of_the_gain_to_all_of_it():
 # -- offset of temporal components --
 
 
-def peaks(found):
-    return dict(zip(experiment.PEAKS, found.tolist(), strict=True))
+def peaks(measured):
+    return dict(zip(experiment.PEAKS, measured.tolist(), strict=True))
 
 
 def test_peaks_on_the_diagonal_are_at_no_distance():
     diagonal = torch.arange(5)
-    found = peaks(experiment.compared_peaks(diagonal, diagonal, 5))
-    assert (found["near_diagonal"], found["near_average"], found["average_near_diagonal"]) == (5, 5, 5)
-    assert (found["offset"], found["distance"]) == (0, 0)
+    measured = peaks(experiment.compared_peaks(diagonal, diagonal, 5))
+    assert (measured["near_diagonal"], measured["near_average"], measured["average_near_diagonal"]) == (
+        5,
+        5,
+        5,
+    )
+    assert (measured["offset"], measured["distance"]) == (0, 0)
 
 
 def test_peaks_by_hand():
     # Three steps over five positions: the diagonal is 0, 2, 4.
     temporal, average = torch.tensor([1, 4, 4]), torch.tensor([0, 1, 4])
-    found = peaks(experiment.compared_peaks(temporal, average, 5))
-    assert found["near_diagonal"] == 2  # 1 is beside 0, and 4 is 4
-    assert found["near_average"] == 2  # 4 is three positions from 1
-    assert found["average_near_diagonal"] == 3
-    assert found["offset"] == 1 + 2 + 0
-    assert found["distance"] == 1 + 3 + 0
-    assert found["chance"] == pytest.approx(2 / 5 + 3 / 5 + 2 / 5)  # positions beside 0, 1 and 4
+    measured = peaks(experiment.compared_peaks(temporal, average, 5))
+    assert measured["near_diagonal"] == 2  # 1 is beside 0, and 4 is 4
+    assert measured["near_average"] == 2  # 4 is three positions from 1
+    assert measured["average_near_diagonal"] == 3
+    assert measured["offset"] == 1 + 2 + 0
+    assert measured["distance"] == 1 + 3 + 0
+    assert measured["chance"] == pytest.approx(2 / 5 + 3 / 5 + 2 / 5)  # positions beside 0, 1 and 4
 
 
 def test_peaks_of_a_network_are_those_of_a_plain_loop(trained):
@@ -183,15 +187,15 @@ def test_peaks_of_a_network_are_those_of_a_plain_loop(trained):
             ]
             near += len(samples) * (abs(products.index(max(products)) - int(average[step].argmax())) <= 1)
             steps += len(samples)
-    found = experiment.measure_temporal_offset(trained, 100)
-    assert found["near_average"] == pytest.approx(near / steps, rel=1e-6)
+    measured = experiment.measure_temporal_offset(trained, 100)
+    assert measured["near_average"] == pytest.approx(near / steps, rel=1e-6)
 
 
 def test_peaks_of_the_most_frequent_lengths_have_a_row_for_each_step(trained):
-    found = experiment.measure_temporal_offset(trained, 100)
-    rows = experiment.steps_of_cell(found)
-    assert [row["step"] for row in rows] == list(range(found["cell"]["target_length"]))
-    assert max(row["average"] for row in rows) < found["cell"]["source_length"]
+    measured = experiment.measure_temporal_offset(trained, 100)
+    rows = experiment.steps_of_cell(measured)
+    assert [row["step"] for row in rows] == list(range(measured["cell"]["target_length"]))
+    assert max(row["average"] for row in rows) < measured["cell"]["source_length"]
 
 
 # -- variance of words --
@@ -226,13 +230,13 @@ def test_the_spread_of_a_network_is_that_of_a_plain_loop(trained):
                 within.append(float(parts.residual[sample, place].double().square().sum()))
                 between.append(chi[word].double())
     spread = torch.stack(between).var(0, correction=0).sum()
-    found = experiment.measure_word_variance(trained, 100)
-    assert found["encoder"]["spread"] == pytest.approx(np.mean(within) / float(spread), rel=1e-4)
+    measured = experiment.measure_word_variance(trained, 100)
+    assert measured["encoder"]["spread"] == pytest.approx(np.mean(within) / float(spread), rel=1e-4)
 
 
 def test_marks_are_no_words(trained):
-    found = experiment.measure_word_variance(trained, 100)
-    words = {word["word"] for side in experiment.SIDES for word in found[side]["listed"]}
+    measured = experiment.measure_word_variance(trained, 100)
+    words = {word["word"] for side in experiment.SIDES for word in measured[side]["listed"]}
     assert words & set(MARKS) == set()
 
 
@@ -242,10 +246,10 @@ def test_marks_are_no_words(trained):
 def test_angles_by_hand():
     vectors = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, -3.0]])
     rows = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
-    found = experiment.angles(vectors, rows, torch.tensor([0, 1, 1]))
+    measured = experiment.angles(vectors, rows, torch.tensor([0, 1, 1]))
     half = math.sqrt(0.5)
     # Equally close to both rows, a vector is not closest to the one that is expected.
-    assert found.flatten().tolist() == pytest.approx([1, 0, 1, half, half, 0, -1, 0, 0])
+    assert measured.flatten().tolist() == pytest.approx([1, 0, 1, half, half, 0, -1, 0, 0])
 
 
 def test_angles_of_a_network_are_those_of_a_plain_loop(trained):
@@ -265,12 +269,14 @@ def test_angles_of_a_network_are_those_of_a_plain_loop(trained):
             cosines = [float(torch.cosine_similarity(state, context_rows[row] - mean, 0)) for row in outputs]
             best = outputs[cosines.index(max(cosines))]
             aligned.setdefault(word, []).append(best == expected[word])
-    found = experiment.measure_readout_angles(trained, 100)
-    assert found["words"] == len(aligned)
-    assert found["pooled"]["aligned"] == pytest.approx(np.mean([np.mean(hits) for hits in aligned.values()]))
+    measured = experiment.measure_readout_angles(trained, 100)
+    assert measured["words"] == len(aligned)
+    assert measured["pooled"]["aligned"] == pytest.approx(
+        np.mean([np.mean(hits) for hits in aligned.values()])
+    )
 
 
 def test_the_gain_is_what_the_residual_adds_to_the_cosine():
     part = {"cosine": 0.25, "best_other": 0.5, "aligned": 0.0}
-    found = {"input": part, "pooled": part | {"cosine": 0.75}, "words": 3, "chance": 0.1}
-    assert experiment.compared_angles(found)["cosine_gain"] == 0.5
+    measured = {"input": part, "pooled": part | {"cosine": 0.75}, "words": 3, "chance": 0.1}
+    assert experiment.compared_angles(measured)["cosine_gain"] == 0.5

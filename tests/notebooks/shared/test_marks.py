@@ -121,7 +121,7 @@ def test_a_matrix_is_shaded_from_nothing_to_one(axes):
     assert image.get_clim() == (0, 1)
 
 
-def test_a_grid_has_panels_by_row_and_column():
+def test_panels_of_a_grid_have_a_row_then_a_column():
     with grid(2, 3, size=(6, 4)) as (figure, panels):
         assert panels.shape == (2, 3)
     assert tuple(figure.get_size_inches()) == (6, 4)
