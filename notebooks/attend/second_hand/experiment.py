@@ -394,7 +394,7 @@ class Config(SuiteConfig):
 
 PAPER_TASKS = ("one_to_one", "reordering_100", "scan_extended", "multi30k_en_fr")
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(samples=60),
     "paper": Config(scale="paper", task=PAPER_TASKS, seeds=3, fit_samples=25_000, samples=1_000),
     "tiny": Config(task=("one_to_one",), seeds=1, width=8, steps=3, fit_samples=100, samples=50),
 }
