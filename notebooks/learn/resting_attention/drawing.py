@@ -21,8 +21,8 @@ PLACES = {  # where attention is largest → label, colour
 }
 POSITIONS = {"all": "all positions", "words": "words alone"}
 PAIRS = {
-    "same": Mark("both rest on the same mark", GREEN, ms=4.5),
-    "different": Mark("they rest on different marks", INK, "x", ms=4.5),
+    "same": Mark("both rest on the same token", GREEN, ms=4.5),
+    "different": Mark("they rest on different tokens", INK, "x", ms=4.5),
     "other": Mark("other pairs", SKY, "s", ms=4.5),
 }
 
@@ -46,7 +46,7 @@ def places_and_pairs(result: Result) -> Figure:
         left.set_xlabel(f"{class_name(name, common)}, % of texts with the largest weight …")
         left.set_ylabel("networks")
         draw_pairs(right, result, [(name, positions) for positions in POSITIONS])
-        right.set_yticks([1, 0], ["with the\nmarks", "words\nalone"])
+        right.set_yticks([1, 0], ["with the\ntokens", "words\nalone"])
         annotate_pairs(right, result, name)
         bars = [Patch(facecolor=colour, label=f"… {label}") for label, colour in PLACES.values()]
         key_above(figure, [*bars, *legend_handles(PAIRS.values())], ncols=2, fontsize=9.5)
