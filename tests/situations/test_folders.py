@@ -111,7 +111,7 @@ def test_a_folder_that_is_no_checkpoint_is_refused_with_a_way_out(folder, whole_
 
 
 @pytest.mark.parametrize("folder", situations("command"))
-def test_a_command_says_what_is_odd_and_leaves_its_files(folder, whole_model, tmp_path, monkeypatch):
+def test_a_command_says_what_is_odd_without_touching_its_files(folder, whole_model, tmp_path, monkeypatch):
     """A command in a folder with the files of the situation, and a whole checkpoint called model."""
     expected = expected_of(folder)
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -119,14 +119,14 @@ def test_a_command_says_what_is_odd_and_leaves_its_files(folder, whole_model, tm
     monkeypatch.chdir(tmp_path)
     given = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = CliRunner().invoke(app, expected["command"].split())
-    said = " ".join(result.output.split())
+    output = " ".join(result.output.split())
     if "refused" in expected:
         assert result.exit_code == WRONG_USE
-        assert re.search(expected["refused"], said)
+        assert re.search(expected["refused"], output)
         assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(given)
     else:
         assert result.exit_code == 0
-        assert re.search(expected["says"], said)
+        assert re.search(expected["says"], output)
     assert {path: path.read_bytes() for path in given} == given
 
 

@@ -65,8 +65,10 @@ def with_code(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     folder = saved(tmp_path / "model", lambda: t5("T5"))
     config = json.loads((folder / "config.json").read_text())
-    own = {"AutoConfig": "configuration_own.Own", "AutoModelForSeq2SeqLM": "modeling_own.Own"}
-    (folder / "config.json").write_text(json.dumps(config | {"model_type": "of_its_own", "auto_map": own}))
+    classes = {"AutoConfig": "configuration_own.Own", "AutoModelForSeq2SeqLM": "modeling_own.Own"}
+    (folder / "config.json").write_text(
+        json.dumps(config | {"model_type": "of_its_own", "auto_map": classes})
+    )
     code = CODE.format(base="T5Config", imported="", line="model_type = 'of_its_own'")
     (folder / "configuration_own.py").write_text(code)
     code = CODE.format(
@@ -78,7 +80,7 @@ def with_code(tmp_path, monkeypatch):
     return folder
 
 
-def test_code_of_a_folder_is_not_run_and_nobody_is_asked(with_code, monkeypatch):
+def test_code_of_a_folder_is_refused_without_a_question(with_code, monkeypatch):
     def asked(*_):
         raise AssertionError("a question on the terminal")
 

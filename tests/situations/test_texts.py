@@ -83,9 +83,14 @@ LEFTOVERS = [
 
 
 @pytest.mark.parametrize(("line", "plain"), LEFTOVERS)
-def test_what_a_tool_left_is_undone_and_said(line, plain):
-    lines, counts = undone([line])
+def test_what_a_tool_left_is_undone(line, plain):
+    lines, _ = undone([line])
     assert lines == [plain]
+
+
+@pytest.mark.parametrize(("line", "plain"), LEFTOVERS)
+def test_lines_that_a_tool_changed_are_counted(line, plain):
+    _, counts = undone([line, plain])
     assert sum(counts.values()) == 1
 
 

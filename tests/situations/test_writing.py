@@ -185,11 +185,12 @@ def test_the_end_may_be_in_the_config_alone():
     assert rows(checkpoint.write(sources(), LONGEST)) == [[END]] * 3
 
 
-def test_the_end_and_the_start_may_be_in_the_tokenizer_alone():
-    checkpoint = checkpoint_of(two_berts)
-    written = checkpoint.write(sources(), LONGEST)
-    assert rows(written) == [[END]] * 3
-    assert written.read[:, 0].tolist() == [BEGIN] * 3
+def test_the_end_may_be_in_the_tokenizer_alone():
+    assert rows(checkpoint_of(two_berts).write(sources(), LONGEST)) == [[END]] * 3
+
+
+def test_the_start_may_be_in_the_tokenizer_alone():
+    assert checkpoint_of(two_berts).write(sources(), LONGEST).read[:, 0].tolist() == [BEGIN] * 3
 
 
 def test_the_start_of_the_tokenizer_is_read_under_teacher_forcing_too():
@@ -221,9 +222,13 @@ def test_writing_stops_at_the_last_position(name):
 # Positions, before any work.
 
 
-def test_positions_are_said_and_longer_sentences_are_cut_there():
+def test_how_many_positions_there_are_is_said():
     checkpoint = checkpoint_of(lambda: bart("Bart", max_position_embeddings=4))
     assert "4 pieces of a source and 4 pieces of a target" in checkpoint.shortened(128)
+
+
+def test_longer_sentences_are_cut_at_the_last_position():
+    checkpoint = checkpoint_of(lambda: bart("Bart", max_position_embeddings=4))
     stream = checkpoint.stream(Sentences(SOURCE, TARGET), probed=0)
     trace = stream.trace(stream.first())
     assert trace.source_tokens.shape[1] == trace.target_tokens.shape[1] == 4
