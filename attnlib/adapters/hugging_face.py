@@ -618,10 +618,26 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         return probe_of_pairs(trace, logits, pairs_by_length(trace, least=1024))
 
 
+# Whether each model that was probed needs ids. It depends on the code of the model, not on its weights, and
+# takes some passes to find out.
+_NEEDS_IDS: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
 def _needs_ids(model: Any, trace: Trace, *, encoder_outputs: Any) -> bool:
     """Return whether a model predicts on encoder outputs what it does on a source only if given ids as well.
 
-    FSMT masks later steps only if it has ids.
+    FSMT masks later steps only if it has ids. A model is tried once.
+
+    Raises:
+        BadInput: the model does not run on encoder outputs, or predicts something else of them.
+    """
+    if model not in _NEEDS_IDS:
+        _NEEDS_IDS[model] = _tried_with_ids(model, trace, encoder_outputs=encoder_outputs)
+    return _NEEDS_IDS[model]
+
+
+def _tried_with_ids(model: Any, trace: Trace, *, encoder_outputs: Any) -> bool:
+    """Return what :func:`_needs_ids` returns, found by running the model with ids and without.
 
     Raises:
         BadInput: the model does not run on encoder outputs, or predicts something else of them.

@@ -304,3 +304,17 @@ def test_the_probe_is_what_a_source_of_one_position_predicts(made):
     trace = adapter.trace(TokenBatch.of_rows([[5]], [[8, 9, 3]]))
     right = adapter.logits(trace).softmax(-1).gather(-1, trace.target_outputs[..., None])  # (1, 3, 1)
     torch.testing.assert_close(lexical_probe(model, trace), right)
+
+
+def test_a_model_that_was_probed_is_not_tried_again():
+    model = toys.model_of("Bart")
+    trace = HuggingFace(model).trace(BATCH)
+    n_passes = []
+    for _ in range(2):
+        passes = []
+        hook = model.register_forward_hook(lambda *_, passes=passes: passes.append(1))
+        lexical_probe(model, trace)
+        hook.remove()
+        n_passes.append(len(passes))
+    first, second = n_passes
+    assert second == first - 2  # a pass of the source itself, and one of the encoder's states
