@@ -742,6 +742,10 @@ class Components:
             mistakes.append(f"{n_positions} positions where there are {self._max_length}")
         if self._keeps_squares and "square_sum" not in state:
             mistakes.append("no square_sum, which these keep: make them with variance=False")
+        elif self._keeps_squares and state["square_sum"].shape != ():
+            mistakes.append(
+                f"a square_sum of shape {tuple(state['square_sum'].shape)} where one number is expected"
+            )
         if mistakes:
             raise BadInput(f"the state of components has {', '.join(mistakes)}")
 

@@ -300,7 +300,7 @@ def text_of(
 
     Example:
         >>> text_of(["one"], ["un"])
-        Sentences(source=('one',), target=('un',))
+        Sentences(1 with translations)
     """
     if isinstance(source, ParallelText | Sentences):
         return source

@@ -568,7 +568,9 @@ def _quantiles(drawn: Float[np.ndarray, "resample ..."]) -> Float[np.ndarray, "2
     """Of the resamples where a number exists; NaN where it does in none."""
     never = np.isnan(drawn).all(0)
     filled = np.where(never, 0.0, drawn)
-    return np.where(never, np.nan, np.nanquantile(filled, TAILS, axis=0))
+    quantiles = np.nanquantile(filled, TAILS, axis=0)  # (2, ...)
+    # What is zero but for rounding is zero on every processor.
+    return np.where(never, np.nan, np.round(quantiles, 12) + 0.0)
 
 
 def _named(name: str, values: np.ndarray, bounds: Float[np.ndarray, "2 ..."], n_networks: int) -> Table:

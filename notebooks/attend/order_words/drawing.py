@@ -45,7 +45,7 @@ NOTES = (  # exchange, route, what is said of it, where along the axis
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One sentence and where a network attends while it translates."""
 

@@ -11,7 +11,7 @@ from notebooks.shared.marks import grid, matrix
 from notebooks.shared.style import ARROW, INDIGO, blank
 
 KINDS = {"recurrent": "recurrent", "transformer": "Transformer", "tied": "Transformer, tied maps"}
-TASKS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
+COLOURS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
 RED = "#c2185b"  # of gold links
 INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
 
@@ -24,7 +24,7 @@ def example_matrices(example: pd.DataFrame, titles: Mapping[tuple[str, str], str
     if example.empty:
         return blank()
     columns = [names for names in titles if len(rows_of_network(example, *names))]
-    tasks = [task for task in TASKS if task in set(example["task"])]
+    tasks = [task for task in COLOURS if task in set(example["task"])]
     if not columns:
         return blank()
     heights = [1 + example.loc[example["task"] == task, "target_position"].max() for task in tasks]
@@ -35,7 +35,7 @@ def example_matrices(example: pd.DataFrame, titles: Mapping[tuple[str, str], str
             for axes, names in zip(line, columns, strict=True):
                 network = rows_of_network(example, *names)
                 draw_links(axes, network[network["task"] == task], labels=axes is line[0])
-            line[0].set_ylabel(f"{task}\n", color=TASKS[task], fontweight="bold")
+            line[0].set_ylabel(f"{task}\n", color=COLOURS[task], fontweight="bold")
         for axes, names in zip(panels[0], columns, strict=True):
             axes.set_title(titles[names])
         if len(tasks) == 2:
@@ -46,7 +46,7 @@ def example_matrices(example: pd.DataFrame, titles: Mapping[tuple[str, str], str
 
 def rows_of_network(example: pd.DataFrame, state: str, kind: str) -> pd.DataFrame:
     """Rows of a kind of network before or after training, on the tasks that are shown."""
-    shown = example["task"].isin(list(TASKS))
+    shown = example["task"].isin(list(COLOURS))
     return example[shown & (example["state"] == state) & (example["kind"] == kind)]
 
 

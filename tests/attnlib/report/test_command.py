@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 
 import pytest
 import torch
@@ -468,9 +469,18 @@ def test_a_tokenizer_in_plain_python_has_a_digest_too(tmp_path, kind):
 
 
 def given(corpus, out, *more):
-    text = "--source", corpus / "a.txt", "--target", corpus / "b.txt"
-    sizes = "--batch-size", 4, "--every", 3, "--probed", 1
-    return "--model", corpus / "tiny", *text, "--out", out, *sizes, *more
+    """Arguments of a small analysis; options among ``more`` take the place of the usual ones."""
+    usual = {
+        "--model": corpus / "tiny",
+        "--source": corpus / "a.txt",
+        "--target": corpus / "b.txt",
+        "--out": out,
+        "--batch-size": 4,
+        "--every": 3,
+        "--probed": 1,
+    }
+    kept = [(option, value) for option, value in usual.items() if option not in more]
+    return *chain.from_iterable(kept), *more
 
 
 def done(*words):

@@ -529,6 +529,7 @@ def test_a_report_on_a_network_of_the_package_says_what_trained_it():
     assert made["trained"]["commit"] == trained.provenance["commit"]
 
 
+@pytest.mark.signatures
 @pytest.mark.parametrize("sample", [0, 3])
 def test_the_table_of_attention_has_each_word_with_its_weight(analysis, sample):
     """Rows of cross-attention are about the words predicted; what is ignored is no number."""
