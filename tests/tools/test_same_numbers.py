@@ -54,7 +54,7 @@ BREAKS = [
     ),
     pytest.param(
         "temporal_formation", "attnlib/models/encoder_decoder.py",
-        "end > TABLE_ROWS", "end > TABLE_ROWS // 8",
+        "end > TABLE_ROWS", "end > TABLE_ROWS // 6",
         "differs: temporal_formation of", id="a limit that is caught",
     ),
     pytest.param(
