@@ -94,8 +94,9 @@ def our_translator() -> Step:
 def plain_translator() -> Step:
     """Return an update of the plain translator, on the same batch."""
     batch = translated_batch()
-    torch.manual_seed(0)
-    model = PlainTranslator()
+    with torch.random.fork_rng(devices=[]):  # nn.Module takes no generator
+        torch.manual_seed(0)
+        model = PlainTranslator()
 
     def loss() -> Tensor:
         logits = model(batch).flatten(0, 1)
