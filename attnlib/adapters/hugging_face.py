@@ -618,8 +618,8 @@ def lexical_probe(model: Any, trace: Trace) -> Float[Tensor, "batch target sourc
         return probe_of_pairs(trace, logits, pairs_by_length(trace, least=1024))
 
 
-# Whether each model that was probed needs ids. It depends on the code of the model, not on its weights, and
-# takes some passes to find out.
+# Models that were probed, with True for those that need ids. That depends on the code of a model, not on its
+# weights, and takes some passes to find out.
 _NEEDS_IDS: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
 
