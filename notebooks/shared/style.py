@@ -29,6 +29,12 @@ __all__ = [
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"
 PURPLE, AMBER, SKY = "#6a3d9a", "#e69f00", "#56b4e9"  # with INK and GREEN, where five lie in one panel
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9}  # from a note to what it is about
+REMARK = {
+    "fontsize": 9,
+    "ha": "center",
+    "va": "center",
+    "arrowprops": ARROW | {"shrinkB": 5},
+}  # a note with its arrow
 ARCHITECTURE_MARKERS = {
     "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
 }  # fmt: skip

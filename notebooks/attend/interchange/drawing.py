@@ -13,17 +13,12 @@ from notebooks.shared.style import (
     PART_COLOURS,
     PART_NAMES,
     PART_SYMBOLS,
+    REMARK,
     network_name,
 )
 
 SHARE = "share of the part's own term (μ·μ, χ·χ, Δ·Δ)"
 MOVED = "attention moved (0: none, 1: all of it)"
-NOTE = {
-    "fontsize": 9,
-    "ha": "center",
-    "va": "center",
-    "arrowprops": {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 5},
-}
 
 
 def moves_and_costs(effects: pd.DataFrame) -> Figure:
@@ -76,7 +71,7 @@ def remark(
     """Draw an arrow from words to the mean of some points, where there are any."""
     if len(rows):
         x, y = columns
-        axes.annotate(words, (rows[x].mean(), rows[y].mean()), written, **NOTE)
+        axes.annotate(words, (rows[x].mean(), rows[y].mean()), written, **REMARK)
 
 
 def name_points(figure: Figure, effects: pd.DataFrame) -> None:

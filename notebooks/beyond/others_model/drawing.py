@@ -5,16 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from notebooks.shared.marks import apart, grid
-from notebooks.shared.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS
+from notebooks.shared.style import PART_COLOURS, PART_NAMES, PART_SYMBOLS, REMARK
 
 SHIFTS = {"temporal": -0.2, "input": 0.0, "residual": 0.2}  # of points, so that all are seen
 INKS = PART_COLOURS | {"residual": "#666666"}  # of text
-NOTE = {
-    "fontsize": 9,
-    "ha": "center",
-    "va": "center",
-    "arrowprops": {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 5},
-}
 
 
 def shares_of_heads(heads: pd.DataFrame) -> Figure:
@@ -31,7 +25,7 @@ def shares_of_heads(heads: pd.DataFrame) -> Figure:
         right.set_xlabel("attention on the symbol to be copied")
         most = heads.loc[heads["copies"].idxmax()]
         text = "heads that copy\nattend by context"
-        right.annotate(text, (most["copies"], most["residual_share"]), (0.55, 0.9), **NOTE)
+        right.annotate(text, (most["copies"], most["residual_share"]), (0.55, 0.9), **REMARK)
     return figure
 
 

@@ -381,7 +381,7 @@ measurements = asked(_plan)
 
 
 KIND = {
-    "task": Column("task made by rule"),
+    "task": Column("synthetic task"),
     "decoder": Column("decoder; luong_before: Luong's, but the state of the step before is the query"),
     "directions": Column("directions in which the encoder reads: one, two"),
     "scoring": Column("scoring function of the attention"),

@@ -733,31 +733,36 @@ def test_the_page_says_how_many_pairs_it_shows(tmp_path, sentences, pairs):
     assert f"This page holds the words of {pairs} and of no other." in page
 
 
-@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
-def test_pairs_left_out_or_cut_are_counted(corpus, tmp_path, shards):
-    """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
-    text = toys.text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
-    out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
-    done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
-    long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
-    assert 0 < long < 24
-    report = toys.said_by(out)
-    assert (report["losses"]["left_out"], report["losses"]["cut"]) == (4, long)
+@pytest.fixture(scope="module", params=[(), ("--shards", 2)], ids=["at once", "in shards"])
+def report_of_odd_pairs(corpus, tmp_path_factory, request):
+    """A report on 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
+    folder = tmp_path_factory.mktemp("odd pairs")
+    text = toys.text_of(folder, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
+    out, files = folder / "out", ("--source", text.source, "--target", text.target)
+    done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *request.param))
+    return out
 
 
-@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
-def test_pairs_left_out_or_cut_are_in_the_notes(corpus, tmp_path, shards):
-    """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
-    text = toys.text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
-    out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
-    done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
-    long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
-    report = toys.said_by(out)
-    assert any(f"{long} pairs were cut off at the longest length" in note for note in report["notes"])
-    assert any("4 pairs of the corpus were left out because" in note for note in report["notes"])
-    assert notes(read_report(out)) == report["notes"], (
-        "what a report warned of is there when it is read again"
-    )
+@pytest.fixture(scope="module")
+def n_longer():
+    """How many of the 24 pairs have more than seven pieces on a side, the end mark included."""
+    return sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
+
+
+def test_pairs_left_out_or_cut_are_counted(report_of_odd_pairs, n_longer):
+    assert 0 < n_longer < 24
+    losses = toys.said_by(report_of_odd_pairs)["losses"]
+    assert (losses["left_out"], losses["cut"]) == (4, n_longer)
+
+
+def test_pairs_left_out_or_cut_are_in_the_notes(report_of_odd_pairs, n_longer):
+    sentences = toys.said_by(report_of_odd_pairs)["notes"]
+    assert any(f"{n_longer} pairs were cut off at the longest length" in sentence for sentence in sentences)
+    assert any("4 pairs of the corpus were left out because" in sentence for sentence in sentences)
+
+
+def test_what_a_report_warned_of_is_there_when_it_is_read_again(report_of_odd_pairs):
+    assert notes(read_report(report_of_odd_pairs)) == toys.said_by(report_of_odd_pairs)["notes"]
 
 
 @pytest.mark.parametrize("name", ["best (v2)", "[/red][bold]out"])
