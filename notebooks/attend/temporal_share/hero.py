@@ -1,4 +1,4 @@
-"""The landing page's picture: along the dial positions give way to memory.
+"""The landing page's picture: how far attention moves when position, memory or word are exchanged.
 
 ``python -m notebooks.attend.temporal_share.hero`` draws it.
 """
@@ -12,21 +12,23 @@ from companion.results.result import Result
 
 PICTURE = Path("book/_story/hero.html")
 MARKS = (0, 25, 50, 75, 100)  # per cent of the sentences that may change their word order
-SHARES = {"temporal": "temporal_share", "residual": "residual_share"}
+MOVED = {"temporal": "temporal_moves", "residual": "residual_moves", "input": "input_moves"}  # by an exchange
 LEFT, RIGHT, TOP, BOTTOM = 52, 296, 34, 214
 ALT = (
-    "Two lines over the share of sentences that change their word order, from none to all. "
-    "In what decides where the network looks, position in the sentence falls from {temporal[0]} to "
-    "{temporal[1]} %, and memory of the words so far rises from {residual[0]} to {residual[1]} %. "
+    "Three lines over the share of sentences that change their word order, from none to all. "
+    "They show how much of the attention moves when a part of the network's states is exchanged. "
+    "For position it falls from {temporal[0]} to {temporal[1]} %. For memory it rises from {residual[0]} to "
+    "{residual[1]} %, for the word from {input[0]} to {input[1]} %. "
     "Below, five words keep their order at the left and cross at the right."
 )
-NAMES = {"temporal": ("position", "in the sentence"), "residual": ("memory", "of the words so far")}
+NAMES = {"temporal": "position", "residual": "memory", "input": "word"}
+NUDGED = {"temporal": -5, "residual": 5, "input": 0}  # labels of neighbours at the right end, apart
 
 
-def shares(result: Result) -> dict[str, list[dict]]:
-    """The two shares at each mark of the dial, in recurrent networks with attention."""
-    marks = [result.values["by_task"][f"reordering_{mark}"]["AED"] for mark in MARKS]
-    return {part: [mark[name] for mark in marks] for part, name in SHARES.items()}
+def attention_moved(result: Result) -> dict[str, list[dict]]:
+    """Return how far attention moves at each setting of the dial, by the part that is exchanged."""
+    settings = [result.values["by_task"][f"reordering_{mark}"]["AED"] for mark in MARKS]
+    return {part: [setting[name] for setting in settings] for part, name in MOVED.items()}
 
 
 def across(mark: float) -> float:
@@ -68,14 +70,14 @@ def label(text: str, x: float, y: float, *, look: str = "quiet", anchor: str = "
 
 def hero(result: Result) -> str:
     """Return the figure as HTML with its SVG inside, which follows the theme."""
-    lines = shares(result)
+    lines = attention_moved(result)
     ends = {
         part: [round(100 * share["value"]) for share in (intervals[0], intervals[-1])]
         for part, intervals in lines.items()
     }
     middle = across(50)
     drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']
-    drawn.append(label("What decides where the network looks", 4, 16))
+    drawn.append(label("How far attention moves when one part is exchanged", 4, 16))
     for per_cent in (0, 50, 100):
         y = up(per_cent / 100)
         drawn.append(f'<path class="hero-grid" d="M{LEFT} {y:.0f}H{RIGHT}"/>')
@@ -83,12 +85,12 @@ def hero(result: Result) -> str:
     for part, intervals in lines.items():
         drawn += line(part, intervals)
         first, last = (up(share["value"]) for share in (intervals[0], intervals[-1]))
-        name, about = NAMES[part]
         strong = f"{part}-word strong"
-        drawn.append(label(f"{name} {ends[part][1]} %", RIGHT + 12, last, look=strong))
-        drawn.append(label(about, RIGHT + 12, last + 18, look=f"{part}-word"))
-        beside = first - 9 if part == "temporal" else first + 15
-        drawn.append(label(f"{ends[part][0]} %", LEFT + 12, beside, look=strong))
+        drawn.append(
+            label(f"{NAMES[part]} {ends[part][1]} %", RIGHT + 12, last + 5 + NUDGED[part], look=strong)
+        )
+        clear_of_the_line = first - 9 if last > first else first + 19
+        drawn.append(label(f"{ends[part][0]} %", LEFT + 12, clear_of_the_line, look=strong))
     for mark, word in ((0, "none"), (50, "half"), (100, "all")):
         drawn.append(label(word, across(mark), BOTTOM + 20, anchor="middle"))
     drawn.append(label("sentences that change their word order", middle, BOTTOM + 40, anchor="middle"))
