@@ -18,7 +18,7 @@ DOZEN = 12  # updates in which the keyword alone counts
 
 
 def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figure:
-    """Draw γ by update: left the start alone, right the whole course."""
+    """Draw γ by update: left the start alone, right all of the training."""
     steps = sorted(set(courses["step"]))
     third = min(60, steps[-1] // 3)
     start = min(step for step in steps if step >= third)
@@ -26,7 +26,7 @@ def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figur
         draw_courses(left, courses[courses["step"] <= start])
         left.set_title("the first updates", loc="left")
         draw_courses(right, courses)
-        right.set_title("the whole course", loc="left")
+        right.set_title("all of the training", loc="left")
         left.set_ylabel("log odds of the correct label, γ")
         if annotated:
             means = courses.groupby("step").mean(numeric_only=True)
