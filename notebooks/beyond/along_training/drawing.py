@@ -34,6 +34,18 @@ NOTES = (  # task, quantity, what is said of it, how far to the right and above
     ("multi30k_en_fr", "with_input", "words before their translation", (0.5, -0.33)),
     ("reordering", "word_accuracy", "the correct word has the largest probe", (0.8, -0.02)),
 )
+ANSWERS = {  # what the chapter's question is about, in its words
+    "temporal": Mark("attention follows positions", TEMPORAL, shift=0.3),
+    "input": Mark("attention follows words", INPUT, "s", shift=0.15),
+    "word_accuracy": Mark("the correct word is ranked first", GREEN, "v", shift=0.0, filled=False),
+    "on_word": Mark("attention finds the correct word", ROSE, "^", shift=-0.15),
+    "translation": Mark("the word can be translated", GREEN, shift=-0.3),
+}
+ANSWERED = (
+    ("one_to_one", "temporal", "positions come first", (1.0, 0.05)),
+    ("multi30k_en_fr", "input", "words before their translation", (-4.4, -0.25)),
+    ("copying_sample", "word_accuracy", "ranked first long before attention finds it", (-3.4, 0.33)),
+)
 THIN = ("token_accuracy", "agreement_by_chance")  # lines for comparison
 TICKS = (2, 8, 32, 128, 512, 2048)  # updates
 
@@ -83,30 +95,56 @@ def draw_named_lines(axes: Axes, courses: pd.DataFrame) -> None:
 
 def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
     """Draw a mark at the update at which each quantity is halfway, task by task."""
+    figure = halfway(result, tasks, TAKEOVERS, NOTES, room=1.6)
+    rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
+    for axes in figure.axes[:1] if tasks else ():
+        for place, task in enumerate(reversed(tasks)):
+            for quantity, mark in TAKEOVERS.items():
+                say_how_many_never(axes, rows[task, quantity], mark, (last_of(result), place + mark.shift))
+    return figure
+
+
+def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
+    """Draw the quantities that answer the question, where they rise in most networks."""
+    return halfway(result, tasks, ANSWERS, ANSWERED, room=0.4)
+
+
+def last_of(result: Result) -> float:
+    return np.log2(max(*(row["step"] for row in result.tables["courses"]), 8))
+
+
+def halfway(
+    result: Result, tasks: Sequence[str], marks: Mapping[str, Mark], notes: Sequence[tuple], *, room: float
+) -> Figure:
+    """Draw a row for each task; ``room`` is left beyond the last update, in doublings."""
     if not tasks:
         return blank()
     rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
-    last = np.log2(max(*(row["step"] for row in result.tables["courses"]), 8))
+    last = last_of(result)
     places = {task: len(tasks) - 1 - above for above, task in enumerate(tasks)}
     with grid(1, 1, size=(8.6, 0.95 * len(tasks) + 1.4)) as (figure, ((axes,),)):
         for task, place in places.items():
             if place:
                 axes.axhline(place - 0.5, color="#dddddd", lw=0.8)
-            for quantity, mark in TAKEOVERS.items():
-                draw_takeover(axes, rows[task, quantity], mark, place + mark.shift)
-                say_how_many_never(axes, rows[task, quantity], mark, (last, place + mark.shift))
+            for quantity, mark in marks.items():
+                if marks is TAKEOVERS or rises_in_most(rows[task, quantity]):
+                    draw_takeover(axes, rows[task, quantity], mark, place + mark.shift)
         axes.set_yticks(list(places.values()), [NAMES[task] for task in places])
         axes.set_ylim(-0.55, len(tasks) - 0.45)
         powers = range(int(last) + 1)
         axes.set_xticks(powers, [f"{2**power:,}" for power in powers])
-        axes.set_xlim(-1.1, last + 1.6)
-        axes.set_xlabel("updates at which half of the way is made")
-        for task, quantity, text, (right, up) in NOTES:
+        axes.set_xlim(-1.1, last + room)
+        axes.set_xlabel("updates until it is halfway to its final value")
+        for task, quantity, text, (right, up) in notes:
             if task in places and rows[task, quantity]["value"] is not None:
-                x, y = rows[task, quantity]["value"], places[task] + TAKEOVERS[quantity].shift
+                x, y = rows[task, quantity]["value"], places[task] + marks[quantity].shift
                 axes.annotate(text, (x, y), (x + right, y + up), fontsize=9, va="center", arrowprops=ARROW)
-        legend_of(figure, TAKEOVERS.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
+        legend_of(figure, marks.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
     return figure
+
+
+def rises_in_most(row: Mapping) -> bool:
+    return row["n"] > row["left_out"]
 
 
 def draw_takeover(axes: Axes, row: Mapping, mark: Mark, height: float) -> None:
