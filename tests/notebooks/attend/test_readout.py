@@ -12,7 +12,7 @@ from companion.data.registry import load
 from companion.data.task import Task
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.readout import experiment
-from notebooks.attend.readout.experiment import followers, judged
+from notebooks.attend.readout.experiment import Ablation, Dictionary, followers
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.worked import assert_answer
@@ -26,12 +26,11 @@ def trained(request, store):
 
 def test_parts_with_the_bias_sum_to_the_logits(trained):
     fitted = fit_components(trained, 100)
-    weights = trained.model.readout.weight.detach().split(8, dim=1)
     trace = next(traces(trained.model, trained.task.held_out, batch_size=16))
-    parts = experiment.logit_parts(fitted, trace, weights)
-    total = experiment.ablated(parts, (experiment.ALL, experiment.ALL)) + trained.model.readout.bias.detach()
+    parts = experiment.OutputLayer(trained, fitted).parts(trace)
+    total = experiment.ablated(parts, Ablation()) + trained.model.readout.bias.detach()
     torch.testing.assert_close(total, trace.logits[trace.target_mask], atol=1e-4, rtol=1e-4)
-    alone = experiment.ablated(parts, (frozenset(), frozenset({"input"})))
+    alone = experiment.ablated(parts, Ablation(decoder=frozenset(), context=frozenset({"input"})))
     torch.testing.assert_close(alone, parts[1, 1])
 
 
@@ -63,7 +62,7 @@ def decided(trained):
 
 def test_mean_replacement_changes_nothing_where_the_temporal_part_stays(decided):
     accuracy = experiment.measure_readout(decided, 100)["accuracy"]
-    temporal = {n for n, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)}
+    temporal = {n for n, kept in experiment.ABLATIONS.items() if "temporal" in kept.decoder & kept.context}
     assert temporal >= {"full", "context_without_residual"}
     assert all(accuracy["zero"][name] == accuracy["mean"][name] for name in temporal)
 
@@ -128,8 +127,8 @@ def test_followers_by_hand(given, expected):
     [
         # Id 0 is never said, so it does not compete.
         pytest.param(
-            (
-                torch.tensor(
+            Dictionary(
+                logits=torch.tensor(
                     [
                         [0.0, 0, 0, 0, 0, 0],
                         [0.0, 0, 0, 0, 0, 0],
@@ -139,10 +138,11 @@ def test_followers_by_hand(given, expected):
                         [9.0, 0, 0, 0, 1, 0],
                     ]
                 ),
-                {4: 5, 5: 2, 3: 4},
-                torch.tensor([0, 0, 0, 0, 3, 1]),
-                torch.tensor([2, 4, 5]),
-                ["......", "abcdef"],
+                expected={4: 5, 5: 2, 3: 4},
+                counts=torch.tensor([0, 0, 0, 0, 3, 1]),
+                token_names="......",
+                word_names="abcdef",
+                outputs=torch.tensor([2, 4, 5]),
             ),
             {
                 "words": 2,
@@ -154,5 +154,5 @@ def test_followers_by_hand(given, expected):
         )
     ],
 )
-def test_judged_by_hand(given, expected):
-    assert_answer(judged(*given), expected)
+def test_a_dictionary_is_judged_as_by_hand(given, expected):
+    assert_answer(given.judged(), expected)

@@ -128,11 +128,11 @@ def test_the_counterexample_through_the_measure():
         "dependent.share": 1,  # 0.859 against 0.726: 0.17 nats
     }
     assert {name: numbers[name] for name in expected} == pytest.approx(expected, abs=1e-6)
-    ((lost, shown),) = rows.worst()
-    assert lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
-    assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
-    assert shown["source"] == [4, 5, 6]
-    assert shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
+    (word,) = rows.worst()
+    assert word.lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
+    assert word.shown["says"][1:] == [2, 1]  # each is sure of another wrong word
+    assert word.shown["source"] == [4, 5, 6]
+    assert word.shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
     assert rows.sentences() == []  # shorter than those that are shown
 
 
