@@ -94,8 +94,10 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def copy(folder: Path) -> None:
+    compiled = shutil.ignore_patterns("__pycache__")
     for name in ("attnlib", "companion", "notebooks", "tests", "claims"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # Links stay links: a situation of the tests has one that leads nowhere.
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=compiled)
     for name in ("pyproject.toml", "results", "Snakefile", "_config.yml", "book"):
         (folder / name).symlink_to(ROOT / name)
 
