@@ -9,10 +9,11 @@ from matplotlib.lines import Line2D
 
 from companion.results.result import Result
 from notebooks.attend.new_families.experiment import KNOWN, NEW
-from notebooks.shared.marks import grid, key_above
+from notebooks.shared.marks import grid, key_above, matrix
 from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, network_name, task_name, write_labels
 
 PALE = "#b5b5b5"
+KIND = "AED"  # of the matrices
 WIDTH, HEIGHT = 8.6, 3.9  # inches, of a row of panels
 EFFECTS = (("temporal_moves", "effect of exchanging μ"), ("input_moves", "effect of exchanging χ"))
 OWN_TERMS = (("temporal_own", "own term μ·μ"), ("input_own", "own term χ·χ"))
@@ -51,6 +52,26 @@ def draw_panel(axes: Axes, learned: pd.DataFrame, column: str) -> None:
     axes.set_xlim(0, 1.05)
     axes.set_ylim(min(-0.03, axes.get_ylim()[0]), 1.05)
     write_labels(axes, labels)
+
+
+def average_matrices(result: Result) -> Figure:
+    """Draw the average attention of the first recurrent network with attention on each new task.
+
+    Args:
+        result: of the experiment.
+    """
+    averages = pd.DataFrame(result.tables["averages"])
+    of_kind = averages[averages["kind"] == KIND] if len(averages) else averages
+    by_task = dict(list(of_kind.groupby("task", sort=False))) if len(of_kind) else {}
+    with grid(1, max(len(by_task), 1), size=(WIDTH, 2.4)) as (figure, panels):
+        for axes, (task, weights) in zip(panels.flat, by_task.items(), strict=False):
+            matrix(axes, weights.pivot(index="step", columns="place", values="weight").to_numpy())
+            axes.set_title(task_name(task), loc="left", fontsize=9)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.set_xlabel("source, end mark last", fontsize=8)
+        panels[0, 0].set_ylabel("step", fontsize=8)
+    return figure
 
 
 def handles(learned: pd.DataFrame) -> list[Line2D]:

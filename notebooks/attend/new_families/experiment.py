@@ -1,12 +1,13 @@
 """The headline on families of tasks that it was not found on: shares and effects against typicality."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from statistics import fmean
 
 from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
-from companion.runs.columns import Column
+from companion.runs.columns import Column, share
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_alignment_terms
@@ -45,12 +46,26 @@ BY_SIDE = {
 TEMPORAL_QUERY_INPUT_KEYS = {
     "temporal_input": Column("covariance share of the product of temporal queries and input keys, μ·χ")
 }
+AT_END_MARK = {
+    "at_end_mark": share(
+        "attention at the end mark of the source, in the average matrix of the commonest lengths"
+    )
+}
 POINT = (
     {name: OUTCOMES[name] for name in ("typicality", "coverage", "token_accuracy")}
     | COMPARED
     | BY_SIDE
     | TEMPORAL_QUERY_INPUT_KEYS
+    | AT_END_MARK
 )
+
+AVERAGE = {
+    "step": Column("step of the decoder, from 0", low=0),
+    "place": Column("source position, from 0", low=0),
+    "weight": share("average attention in held-out samples of the commonest lengths"),
+    "source_length": Column("positions of the source, end mark included", low=1),
+}
+NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
 
 NEW, KNOWN, EVERY = "new", "known", "all"
 ORIGIN = {
@@ -109,11 +124,20 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     translators = translators_that_count(specs_of(config), config.translated, store)
     found = suite_frame(asked(config), store, records=_numbers, columns=POINT)
     networks = _with_origin(with_learned(found, translators), config.task)
+    averages = suite_frame(
+        _first_networks(config),
+        store,
+        records=_average_attention,
+        columns=AVERAGE,
+        names=NAMES,
+        row="a weight",
+    )
     return {
         "points": networks.select(*SUITE, *ORIGIN, *LEARNED, *POINT),
         "by_task": summarise(networks, BY_KIND, POINT),
         "over_families": over_families(networks),
         "counts": counts(networks),
+        "averages": averages.whole_numbers("step", "place", "source_length"),
     }
 
 
@@ -121,7 +145,28 @@ def _numbers(terms: dict, exchange: dict) -> dict[str, float | None]:
     """Return readings of one network's nine terms, and the effects of exchanging its parts."""
     shares = terms["covariance_share"]
     effects = {f"{name}_moves": effect for name, effect in effects_of_exchange(exchange).items()}
-    return outcomes(terms) | readings(shares) | effects | {"temporal_input": shares["temporal_input"]}
+    at_end_mark = fmean(row[-1] for row in terms["cell"]["average"])
+    further = {"temporal_input": shares["temporal_input"], "at_end_mark": at_end_mark}
+    return outcomes(terms) | readings(shares) | effects | further
+
+
+def _first_networks(config: Config) -> tuple[Measurement, ...]:
+    """Ask for the nine terms of the first network of each kind on a new task."""
+    specs = [spec for spec in model_specs(config) if spec.seed == 0]
+    return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+def _average_attention(terms: dict) -> Iterator[dict[str, float]]:
+    """Yield each weight of the average attention over samples of the commonest lengths."""
+    cell = terms["cell"]
+    for step, row in enumerate(cell["average"]):
+        for place, weight in enumerate(row):
+            yield {
+                "step": step,
+                "place": place,
+                "weight": round(weight, 4),
+                "source_length": cell["source_length"],
+            }
 
 
 def _with_origin(networks: Table, new: Iterable[str]) -> Table:
