@@ -1,4 +1,4 @@
-"""The attention of one sentence under two tasks."""
+"""The attention of one sentence under two tasks, and how symmetric attention is."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,12 +7,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from notebooks.shared.marks import grid, matrix
-from notebooks.shared.style import ARROW, INDIGO, blank
+from companion.results.result import Result
+from notebooks.shared.marks import Mark, dots, grid, legend_of, matrix, rule
+from notebooks.shared.style import ARROW, INDIGO, INK, blank
 
 KINDS = {"recurrent": "recurrent", "transformer": "Transformer", "tied": "Transformer, tied maps"}
 COLOURS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
 RED = "#c2185b"  # of gold links
+GREY = "#888888"
+RECIPROCITY = {  # state of the networks: how its points look
+    "untrained": Mark("before training", GREY, shift=0.13, filled=False),
+    "trained": Mark("after training", INK, shift=-0.13),
+}
+COMPARED = {  # kind of network and attention: label
+    ("transformer", "encoder_self"): "self-attention",
+    ("tied", "encoder_self"): "self-attention, one map",
+    ("transformer", "cross"): "cross-attention",
+}
 INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
 
 
@@ -71,3 +82,39 @@ def words_of(rows: pd.DataFrame, side: str) -> tuple[Sequence[int], Sequence[str
     """Positions of a sentence and the words there."""
     words = rows.drop_duplicates(f"{side}_position")
     return words[f"{side}_position"].tolist(), words[side].tolist()
+
+
+def mean_reciprocity(result: Result) -> Figure:
+    """Draw a row for each task and attention: the mean over layers and heads, of scores and of attention."""
+    symmetry = result.values["symmetry"]
+    rows = {
+        f"{task}: {label}": symmetry[kind][task][attention]
+        for task in COLOURS
+        for (kind, attention), label in COMPARED.items()
+        if symmetry.get(kind, {})
+        .get(task, {})
+        .get(attention, {})
+        .get("trained", {})
+        .get("scores", {})
+        .get("n")
+    }
+    if not rows:
+        return blank()
+    with grid(1, 2, size=(8.6, 0.42 * len(rows) + 1.5), sharey=True) as (figure, (panels,)):
+        for axes, (level, title) in zip(
+            panels, (("scores", "scores"), ("weights", "attention")), strict=True
+        ):
+            for at, meaning in ((0, "nothing known"), (1, "symmetric")):
+                axes.axvline(at, color="#bbbbbb", lw=1, zorder=0)
+                place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+                axes.annotate(meaning, (at, 1), (0, 2), ha="center", fontsize=8.5, color="#555555", **place)
+            for place, states in enumerate(reversed(rows.values())):
+                rule(axes, place)
+                dots(axes, {state: states[state][level] for state in RECIPROCITY}, RECIPROCITY, place)
+            axes.set_title(title, pad=16)
+            axes.set_xlabel("reciprocity of i → j and j → i")
+            axes.set_xlim(-0.3, 1.2)
+        panels[0].set_yticks(range(len(rows)), list(reversed(rows)))
+        panels[0].set_ylim(-0.6, len(rows) - 0.4)
+        legend_of(figure, RECIPROCITY.values(), ncols=2)
+    return figure
