@@ -158,39 +158,33 @@ def random_translator(form, words):
 
 
 @torch.no_grad()
+def differences(form, words):
+    """Log-probabilities of right words, rebuilt minus the own ones of a random network, by reading."""
+    return experiment._differences(*random_translator(form, words))
+
+
 def test_the_geometric_mean_is_exact_where_the_logits_are_linear():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["all_words"].abs().max() < 1e-12
+    assert differences("summed", 9)["all_words"].abs().max() < 1e-12
 
 
-@torch.no_grad()
 def test_equation_12_is_not_exact_for_many_words():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["right_word"][:2].abs().mean() > 1e-3
+    assert differences("summed", 9)["right_word"][:2].abs().mean() > 1e-3
 
 
-@torch.no_grad()
 def test_equation_12_is_exact_for_one_position():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
+    assert differences("summed", 9)["right_word"][2].abs().max() < 1e-12  # one position: its β is p
 
 
-@torch.no_grad()
 def test_equation_12_is_exact_for_two_words():
-    two = experiment._differences(*random_translator("summed", 2))
-    assert two["right_word"].abs().max() < 1e-12
+    assert differences("summed", 2)["right_word"].abs().max() < 1e-12
 
 
-@torch.no_grad()
 def test_the_geometric_mean_is_not_exact_where_the_logits_are_bent():
-    bent = experiment._differences(*random_translator("joined", 9))
-    assert bent["all_words"][:2].abs().mean() > 1e-3
+    assert differences("joined", 9)["all_words"][:2].abs().mean() > 1e-3
 
 
-@torch.no_grad()
 def test_the_geometric_mean_of_one_position_is_exact():
-    bent = experiment._differences(*random_translator("joined", 9))
-    assert bent["all_words"][2].abs().max() < 1e-12
+    assert differences("joined", 9)["all_words"][2].abs().max() < 1e-12
 
 
 def classifier_recording(**changed):
