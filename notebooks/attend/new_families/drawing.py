@@ -69,7 +69,7 @@ def average_matrices(result: Result) -> Figure:
             axes.set_title(task_name(task), loc="left", fontsize=9)
             axes.set_xticks([])
             axes.set_yticks([])
-            axes.set_xlabel("source, end mark last", fontsize=8)
+            axes.set_xlabel("source, end token last", fontsize=8)
         panels[0, 0].set_ylabel("step", fontsize=8)
     return figure
 

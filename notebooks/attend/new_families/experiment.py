@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import fmean
 
+from attnlib.decomposition.components import STATE_PARTS
 from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
@@ -41,14 +42,14 @@ COMPARED = {
     **{f"{part}_moves": EFFECTS[part] for part in ATTRIBUTED},
 }
 BY_SIDE = {
-    f"{side}_{part}_moves": EFFECTS[f"{side}_{part}"] for side in ("query", "keys") for part in ATTRIBUTED
+    f"{side}_{part}_moves": EFFECTS[f"{side}_{part}"] for side in ("query", "keys") for part in STATE_PARTS
 }
 TEMPORAL_QUERY_INPUT_KEYS = {
     "temporal_input": Column("covariance share of the product of temporal queries and input keys, μ·χ")
 }
 AT_END_MARK = {
     "at_end_mark": share(
-        "attention at the end mark of the source, in the average matrix of the commonest lengths"
+        "attention at the end token of the source, in the average matrix of the commonest lengths"
     )
 }
 POINT = (
