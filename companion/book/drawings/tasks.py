@@ -6,7 +6,7 @@ from companion.book.drawings.hand import SMALL, Drawing
 SENTENCES: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
     ("in order", "now red fox old owl", "gau rakko fimbo ohto ulufo", (0, 1, 2, 3, 4)),
     ("wild follows its noun", "now wild fox old owl", "gau fimbo wikko ohto ulufo", (0, 2, 1, 3, 4)),
-    ("once turns the phrases round", "once red fox old owl", "onga ohto ulufo rakko fimbo", (0, 3, 4, 1, 2)),
+    ("once swaps the phrases", "once red fox old owl", "onga ohto ulufo rakko fimbo", (0, 3, 4, 1, 2)),
 )
 SIGNALS = ("wild", "once")  # the words that reorder others
 # The end of a sentence of the grammar of topics, its translation, and the place of each topic of its summary.
