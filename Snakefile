@@ -46,6 +46,10 @@ if calls.CALLER in os.environ and workflow.is_main_process:
 onstart:
     if calls.CALLER not in os.environ:
         LOCK.enter_context(locked(PROJECT.build))
+    # Snakemake starts at most a hundred jobs a second. To that end it looks every second at all jobs that wait, and
+    # once more for each that has ended: half a minute of a book's processor time. On one machine nothing is held back.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
 
 
 onsuccess: LOCK.close()

@@ -1,5 +1,6 @@
 """How often properties are tried, what is compared, which files come first, and what nobody waits for."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -20,6 +21,17 @@ settings.load_profile("full")
 def pytest_configure(config):
     """Compare figures with their pictures in every run: without this option pytest-mpl only draws them."""
     config.option.mpl = True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """Look for garbage in what tests make alone: modules and ten thousand tests are none, and take long."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 RANKS = {"long": 0, "slow": 1}  # of a file, by the marks of its tests

@@ -51,9 +51,14 @@ class Mutant:
         return f"{self.path}:{self.line}  {self.change}"
 
     @property
+    def entry(self) -> str:
+        """What ``mutants.txt`` lists it by."""
+        return f"{self.path}  {self.source}  {self.change}"
+
+    @property
     def reason(self) -> str:
         """Why no test can kill it, if so."""
-        return EQUIVALENT.get(f"{self.path}  {self.source}  {self.change}", "")
+        return EQUIVALENT.get(self.entry, "")
 
     def key(self, seed: int) -> str:
         """What it is drawn by and kept under, which an edit of another function leaves."""
@@ -94,8 +99,10 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def copy(folder: Path) -> None:
+    compiled = shutil.ignore_patterns("__pycache__")
     for name in ("attnlib", "companion", "notebooks", "tests", "claims"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # Links stay links: a situation of the tests has one that leads nowhere.
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=compiled)
     for name in ("pyproject.toml", "results", "Snakefile", "_config.yml", "book"):
         (folder / name).symlink_to(ROOT / name)
 
@@ -159,6 +166,8 @@ def main() -> int:
     by = found_before()
     alive = [mutant for key, (_, mutant) in drawn.items() if not by[key]]
     true = [mutant for mutant in alive if not mutant.reason]
+    for entry in sorted(EQUIVALENT.keys() - {mutant.entry for _, mutant in places.values()}):
+        print(f"mutants.txt lists what is no mutant any more: {entry}")
     for mutant in alive:
         print(f"{mutant}  {mutant.reason or 'SURVIVED'}")
     print(f"{len(drawn)} of {len(places)} mutants: {len(drawn) - len(alive)} killed, "

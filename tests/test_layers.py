@@ -17,27 +17,34 @@ BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
 WHERE_USED = beside(__file__, "where_used")
 
 
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def import_statements(path: Path) -> tuple[list[ast.AST], list[ast.AST]]:
+    """Those that are executed, and those that only type checkers read; the rest of a tree is not kept."""
+    executed, typing = [], []
+    waiting = [(ast.parse(path.read_text(encoding="utf-8")), executed)]
+    while waiting:
+        node, statements = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            statements.append(node)
+        elif not isinstance(node, ast.expr):  # which holds no statements
+            statements = typing if is_for_type_checkers(node) else statements
+            waiting += [(child, statements) for child in ast.iter_child_nodes(node)]
+    return executed, typing
 
 
 @cache
 def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
-    tree = tree_of(path)
-    checked = (statement for statement in ast.walk(tree) if isinstance(statement, ast.If))
-    typing = {
-        inner
-        for statement in checked
-        if ast.unparse(statement.test) == "TYPE_CHECKING"
-        for inner in ast.walk(statement)
-    }
+    statements, typing = import_statements(path)
     imported = set()
-    for node in {*ast.walk(tree)} - (typing if executed else set()):
+    for node in statements if executed else [*statements, *typing]:
         if isinstance(node, ast.Import):
             imported.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
             imported.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(imported)
@@ -64,7 +71,9 @@ def test_a_figure_imports_no_other_figure_but_one():
 
 
 def calls_backward(path: Path) -> bool:
-    calls = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call))
+    if "backward" not in (source := path.read_text(encoding="utf-8")):
+        return False  # without parsing it
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls)
 
 

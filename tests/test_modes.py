@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("attnlib", "companion", "notebooks")
-FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+SOURCES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+FILES = [path for path in SOURCES if b"yield" in path.read_bytes()]  # no other has a generator
 MODES = ("inference_mode", "no_grad", "enable_grad", "set_grad_enabled")
 
 

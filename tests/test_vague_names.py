@@ -1,6 +1,7 @@
 """Names in companion, in the modules of figures and in tests say what a thing is, as those of attnlib do."""
 
 import ast
+import re
 
 import pytest
 
@@ -23,7 +24,5 @@ def test_names_say_what_a_thing_is(name):
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith("tests/")])
 def test_the_name_of_a_test_joins_no_two_facts(name):
-    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    names = [function.name for function in functions if function.name.startswith("test_")]
+    names = re.findall(r"^ *def (test_\w+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert [joined for joined in names if "_and_" in joined] == []

@@ -289,6 +289,11 @@ def _is_condition(piece: str) -> bool:
         "cho",
         "copying_sample",
         "copying_permutation",
+        "sorting",
+        "counting",
+        "selective_copying",
+        "lookup",
+        "addition",
     )
     texts = piece.startswith(("multi30k", "tatoeba", "europarl", "reordering", "iwslt14"))
     return networks or tasks or texts

@@ -137,16 +137,12 @@ def measure_course(recording: Recording) -> dict:
     (:func:`~notebooks.shared.snapshots.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over
     rows and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
-    chance: dict[str, dict[str, float]] = {}
-    for part in parts(recording):
-        rows = _rows(recording, part)
-        sides = {side: recording.tensors.get(_tensor(recording, part, side)) for side in LOOKED_UP}
-        chance[part] = {side: _chance(flat, rows) for side, flat in sides.items() if flat is not None}
+    names = parts(recording)
     return {
         "steps": recording["steps"].tolist(),
-        "parts": {part: _course(recording, part) for part in parts(recording)},
-        "chance": chance,
-        "majority": {part: _majority(recording, part) for part in parts(recording)},
+        "parts": {part: _course(recording, part) for part in names},
+        "chance": {part: _chances(recording, part) for part in names},
+        "majority": {part: _majority(recording, part) for part in names},
     }
 
 
@@ -172,14 +168,15 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
         if not torch.equal(rows.starts, _rows(first, part).starts):
             raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
         best_places[part] = _best(first, part)
-        places = sorted({place for by_group in best_places[part].values() for place in by_group.values()})
+        places = {place for by_group in best_places[part].values() for place in by_group.values()}
         sums[part] = {}
         for sides in compared:
             tops = first[_tensor(first, part, sides.first)]  # (checkpoint, cell)
-            among = second[_tensor(second, part, sides.second)]
-            if tops[places].isnan().all(1).any():
+            among = second[_tensor(second, part, sides.second)]  # (checkpoint, cell)
+            if tops[sorted(places)].isnan().all(1).any():
                 raise BadInput(f"{first.spec.setting} has no {sides.first} at its best checkpoint")
-            sums[part][sides.key] = {str(place): _sums(tops[place], among, rows) for place in places}
+            by_place = {str(place): _sums(tops[place], among, rows) for place in sorted(places)}
+            sums[part][sides.key] = by_place
     return {"steps": second["steps"].tolist(), "best": best_places, "parts": sums}
 
 
@@ -190,15 +187,31 @@ def parts(recording: Recording) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda part: part != "validation"))
 
 
+def _chances(recording: Recording, part: str) -> dict[str, float]:
+    """𝒜̂ by what is looked up, of what the run has recorded."""
+    rows = _rows(recording, part)
+    chances = {}
+    for side in LOOKED_UP:
+        values = recording.tensors.get(_tensor(recording, part, side))
+        if values is not None:
+            chances[side] = _chance(values, rows)
+    return chances
+
+
 def _course(recording: Recording, part: str) -> dict[str, dict[str, list[float]]]:
     """Qualities of every checkpoint, by measure and group."""
-    changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
-    fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
-    snapshots = [
-        qualities(fixed | {name: recording[name][i] for name in changing if name in recording.tensors}, part)
-        for i in range(len(recording["steps"]))
-    ]
-    return {name: {group: [at[name][group] for at in snapshots] for group in GROUPS} for name in snapshots[0]}
+    tensors = recording.tensors
+    changing = [f"{part}.correct", f"{part}.right", f"{part}.bleu_counts"]
+    changing = [name for name in changing if name in tensors]
+    fixed = {name: tensors[name] for name in (f"{part}.target_mask",) if name in tensors}
+    checkpoints = []
+    for i in range(len(tensors["steps"])):
+        snapshot = {name: tensors[name][i] for name in changing}
+        checkpoints.append(qualities(fixed | snapshot, part))
+    course: dict[str, dict[str, list[float]]] = {}
+    for name in checkpoints[0]:
+        course[name] = {group: [at[name][group] for at in checkpoints] for group in GROUPS}
+    return course
 
 
 def _majority(recording: Recording, part: str) -> float:
@@ -207,7 +220,8 @@ def _majority(recording: Recording, part: str) -> float:
         answers = recording[f"{part}.labels"]
     else:
         answers = recording[f"{part}.target_output"][recording[f"{part}.target_mask"]]
-    return 100 * int(answers.unique(return_counts=True)[1].max()) / answers.numel()
+    _, counts = answers.unique(return_counts=True)
+    return 100 * int(counts.max()) / answers.numel()
 
 
 def _best(recording: Recording, part: str) -> dict[str, dict[str, int]]:
@@ -231,22 +245,50 @@ def _tensor(recording: Recording, part: str, side: str) -> str:
     return f"{part}.{side}"
 
 
+class MeansAlong:
+    """A mean over rows at each checkpoint, to which rows are added batch by batch."""
+
+    def __init__(self, checkpoints: int) -> None:
+        self.means = [RowMean()] * checkpoints
+
+    def add(self, values: Float[Tensor, "checkpoints *batch rows"], present: Tensor | None = None) -> None:
+        """Add a number a row at each checkpoint; rows that are not ``present`` do not count."""
+        batch = [RowMean.of(row, present) for row in values]
+        self.means = [mean + more for mean, more in zip(self.means, batch, strict=True)]
+
+    def sums(self) -> list[list]:
+        """As the archive has them: the total, how many rows are defined, and how many are not."""
+        return [[mean.total, mean.rows, mean.undefined] for mean in self.means]
+
+    def percent(self) -> list[float]:
+        """The means, in percent."""
+        return [100 * mean.value for mean in self.means]
+
+
+def _selecting(samples: int, device: torch.device) -> Bool[Tensor, " samples"]:
+    """True at the samples of the half that selects."""
+    selects = torch.zeros(samples, dtype=torch.bool, device=device)
+    selecting, _ = halves(samples)
+    selects[selecting.to(device)] = True
+    return selects
+
+
+def _by_half(selecting: Bool[Tensor, " rows"]) -> dict[str, Bool[Tensor, " rows"]]:
+    """The rows of each half."""
+    return {"selecting": selecting, "reporting": ~selecting}
+
+
 def _sums(top: Float[Tensor, " cells"], among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> dict:
     """Sums over rows of every measure, by half and checkpoint."""
-    samples = int(rows.samples.max()) + 1
-    selects = torch.zeros(samples, dtype=torch.bool, device=rows.samples.device)
-    selects[halves(samples)[0].to(selects.device)] = True
-    sums = {name: {half: [RowMean()] * len(among) for half in HALVES} for name in MEASURES}
+    selects = _selecting(int(rows.samples.max()) + 1, rows.samples.device)
+    means = {name: {half: MeansAlong(len(among)) for half in HALVES} for name in MEASURES}
     for places, mask, sample in rows.batches(CELLS):
-        present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
+        present = _by_half(selects[sample])
         for name, function in MEASURES.items():
-            values = function(top[places], among[:, places], mask)
-            for half, means in sums[name].items():
-                means[:] = [m + RowMean.of(v, present[half]) for m, v in zip(means, values, strict=True)]
-    return {
-        name: {half: [[m.total, m.rows, m.undefined] for m in means] for half, means in of_halves.items()}
-        for name, of_halves in sums.items()
-    }
+            values = function(top[places], among[:, places], mask)  # (checkpoints, rows)
+            for half in HALVES:
+                means[name][half].add(values, present[half])
+    return {name: {half: along.sums() for half, along in by_half.items()} for name, by_half in means.items()}
 
 
 def _chance(among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> float:
@@ -273,39 +315,73 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     ties counted (``chance_broken``: no checkpoint changes it); and by side, way and half sums as of
     :func:`measure_agreement`, which has the same errors.
     """
-    masks = second["validation.source_mask"], second["validation.target_mask"]
-    if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
-        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
-    tops, among = _at_the_best(first, sides.split()), second["validation.log_probe"]
-    selects = torch.zeros(len(masks[0]), dtype=torch.bool)
-    selects[halves(len(selects))[0]] = True
-    selects = selects.to(among.device)
-    rows = RaggedRows.of_pairs(*masks)
-    ends = (second["validation.target_output"][masks[1]] == EOS).repeat_interleave(rows.lengths)
-
-    sums = {(side, way, half): _no_rows(among) for side in tops for way in WAYS for half in HALVES}
-    tied, tied_ends, chance, broken = _no_rows(among), _no_rows(among), _no_rows(among), RowMean()
+    masks = shared_masks(first, second)
+    tops = _at_the_best(first, sides.split())
+    among = second["validation.log_probe"]  # (checkpoint, cell)
+    ties = _Ties(len(among))
+    agreements = {side: _AgreementByWay(len(among)) for side in tops}
+    selects = _selecting(len(masks.source), among.device)
+    rows = RaggedRows.of_pairs(masks.source, masks.target)
+    is_end = second["validation.target_output"][masks.target] == EOS  # (row,)
+    is_end = is_end.repeat_interleave(rows.lengths)  # (cell,)
     for cells, mask, sample in rows.batches(CELLS):
         probe = among[:, cells]
-        ties = of_rows.tied_at_top(probe, mask)
-        _add(tied, ties.double())
-        _add(tied_ends, (ties & ends[cells[:, 0]]).double())
-        _add(chance, chance_agreement(probe, mask))
-        lengths = mask.sum(-1)
-        broken += RowMean.of(of_rows.places(lengths) / lengths)
-        present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
+        ties.add(probe, mask, is_end[cells[:, 0]])
+        present = _by_half(selects[sample])
         for side, top in tops.items():
-            for way, function in WAYS.items():
-                agrees = function(top[cells], probe, mask)
-                for half, those in present.items():
-                    _add(sums[side, way, half], agrees[:, those])
-    return {
-        "steps": second["steps"].tolist(),
-        "tied": [100 * mean.value for mean in tied],
-        "tied_ends": [100 * mean.value for mean in tied_ends],
-        "chance": [100 * mean.value for mean in chance],
-        "chance_broken": 100 * broken.value,
-    } | {side: {way: {h: _written(sums[side, way, h]) for h in HALVES} for way in WAYS} for side in tops}
+            agreements[side].add(top[cells], probe, mask, present)
+    measured = {"steps": second["steps"].tolist(), **ties.percent()}
+    for side, agrees in agreements.items():
+        measured[side] = agrees.sums()
+    return measured
+
+
+class _Ties:
+    """How often the largest β is at several positions, and what agrees with it by chance, at checkpoints."""
+
+    def __init__(self, checkpoints: int) -> None:
+        self.tied = MeansAlong(checkpoints)
+        self.tied_ends = MeansAlong(checkpoints)
+        self.chance = MeansAlong(checkpoints)
+        self.chance_broken = RowMean()
+
+    def add(
+        self, probe: Float[Tensor, "checkpoints rows length"], mask: Bool[Tensor, "rows length"],
+        is_end: Bool[Tensor, " rows"],
+    ) -> None:  # fmt: skip
+        is_tied = of_rows.tied_at_top(probe, mask)  # (checkpoints, rows)
+        self.tied.add(is_tied.double())
+        self.tied_ends.add((is_tied & is_end).double())
+        self.chance.add(chance_agreement(probe, mask))
+        lengths = mask.sum(-1)
+        self.chance_broken += RowMean.of(of_rows.places(lengths) / lengths)
+
+    def percent(self) -> dict:
+        return {
+            "tied": self.tied.percent(),
+            "tied_ends": self.tied_ends.percent(),
+            "chance": self.chance.percent(),
+            "chance_broken": 100 * self.chance_broken.value,
+        }
+
+
+class _AgreementByWay:
+    """𝒜(u, β) at checkpoints, by what becomes of ties (:data:`WAYS`) and by half."""
+
+    def __init__(self, checkpoints: int) -> None:
+        self.means = {way: {half: MeansAlong(checkpoints) for half in HALVES} for way in WAYS}
+
+    def add(
+        self, top: Float[Tensor, "rows length"], probe: Float[Tensor, "checkpoints rows length"],
+        mask: Bool[Tensor, "rows length"], present: dict[str, Bool[Tensor, " rows"]],
+    ) -> None:  # fmt: skip
+        for way, function in WAYS.items():
+            agrees = function(top, probe, mask)  # (checkpoints, rows)
+            for half in HALVES:
+                self.means[way][half].add(agrees, present[half])
+
+    def sums(self) -> dict[str, dict[str, list]]:
+        return {way: {half: along.sums() for half, along in of.items()} for way, of in self.means.items()}
 
 
 def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tensor]:
@@ -314,21 +390,37 @@ def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tens
     right = recording["validation.right"].sum(1).tolist()
     best = right.index(max(right))
     at_best = {side: recording[f"validation.{TENSORS[side]}"][best] for side in sides}
-    if absent := [side for side, values in at_best.items() if values.isnan().all()]:
-        raise BadInput(f"{recording.spec.setting} has no {absent[0]} at its best checkpoint")
+    for side, values in at_best.items():
+        if values.isnan().all():
+            raise BadInput(f"{recording.spec.setting} has no {side} at its best checkpoint")
     return at_best
 
 
-def _no_rows(among: torch.Tensor) -> list[RowMean]:
-    return [RowMean()] * len(among)
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Valid positions of the validation samples that a run was looked at on."""
+
+    source: SourceMask
+    target: TargetMask
+
+    @classmethod
+    def of(cls, recording: Recording) -> "Masks":
+        """Those that a recording has kept."""
+        return cls(recording["validation.source_mask"], recording["validation.target_mask"])
+
+    def padded(
+        self, cells: Float[Tensor, "*checkpoints cells"], fill: float = 0.0
+    ) -> Float[Tensor, "*checkpoints samples target source"]:
+        """Flat cells in their places, ``fill`` at padding."""
+        return padded_cells(cells, self.source, self.target, fill=fill)
 
 
-def _add(means: list[RowMean], values: torch.Tensor) -> None:
-    means[:] = [mean + RowMean.of(row) for mean, row in zip(means, values, strict=True)]
-
-
-def _written(means: list[RowMean]) -> list[list]:
-    return [[mean.total, mean.rows, mean.undefined] for mean in means]
+def shared_masks(first: Recording, second: Recording) -> Masks:
+    """The masks of two runs on the same validation samples; raises BadInput where these differ."""
+    masks, other = Masks.of(second), Masks.of(first)
+    if not (torch.equal(masks.source, other.source) and torch.equal(masks.target, other.target)):
+        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+    return masks
 
 
 # What is asked of a recorded translation model of either form: quality by checkpoint, 𝒜(α, β) at the end.
@@ -341,46 +433,54 @@ def recorded_batches(recording: Recording, samples: int, together: int = TOGETHE
     """The first validation samples of a recording, 0 for all; those of like length stand together."""
     if samples < 0:
         raise BadInput(f"{samples} samples; give 0 for all, or how many")
-    source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
-    chosen = torch.arange(len(source_mask), device=source_mask.device)[: samples or None]
-    order = (source_mask[chosen].sum(1) * 10_000 + target_mask[chosen].sum(1)).argsort(stable=True)
-    for indices in chosen[order].split(together):
-        source, target = (int(mask[indices].sum(1).max()) for mask in (source_mask, target_mask))
-        right = recording["validation.target_output"][indices, :target].long()
+    masks = Masks.of(recording)
+    source_lengths = masks.source.sum(1)
+    target_lengths = masks.target.sum(1)
+    by_length = source_lengths * 10_000 + target_lengths
+    if samples:
+        by_length = by_length[:samples]
+    for indices in by_length.argsort(stable=True).split(together):
+        source_length = int(source_lengths[indices].max())
+        target_length = int(target_lengths[indices].max())
+        target_output = recording["validation.target_output"][indices, :target_length].long()
+        begin = torch.full_like(target_output[:, :1], BOS)
         yield Batch(
-            source=recording["validation.source"][indices, :source].long(),
-            source_mask=source_mask[indices, :source],
-            target_input=torch.cat([torch.full_like(right[:, :1], BOS), right[:, :-1]], 1),
-            target_output=right,
-            target_mask=target_mask[indices, :target],
+            source=recording["validation.source"][indices, :source_length].long(),
+            source_mask=masks.source[indices, :source_length],
+            target_input=torch.cat([begin, target_output[:, :-1]], 1),
+            target_output=target_output,
+            target_mask=masks.target[indices, :target_length],
             indices=indices,
         )
 
 
 def recorded_probe(recording: Recording, batch: Batch) -> Tensor:
     """log β at the last checkpoint for the samples of a batch, ``-inf`` at padding."""
-    masks = recording["validation.source_mask"], recording["validation.target_mask"]
-    padded = padded_cells(recording["validation.log_probe"][-1], *masks, fill=-torch.inf)
-    return padded[batch.indices][:, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
+    log_probe = Masks.of(recording).padded(recording["validation.log_probe"][-1], -torch.inf)
+    target_length = batch.target_mask.shape[1]
+    source_length = batch.source_mask.shape[1]
+    return log_probe[batch.indices][:, :target_length, :source_length]
 
 
 @measure(version=1)
 def measure_translation(recording: Recording) -> dict:
     """BLEU by checkpoint; at the last one, word accuracy, loss (nats a word), 𝒜(α, β) and its chance."""
-    source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
-    words = int(target_mask.sum())
-    attention, probe = (
-        padded_cells(recording[f"validation.{name}"][-1], source_mask, target_mask, fill=fill)
-        for name, fill in (("attention", 0.0), ("log_probe", -torch.inf))
-    )
-    rows = source_mask[:, None, :].expand(attention.shape)
+    masks = Masks.of(recording)
+    words = int(masks.target.sum())
+    right = recording["validation.right"][-1].sum()
+    loss = recording["validation.loss"][-1].double().sum()
+    attention = masks.padded(recording["validation.attention"][-1])
+    log_probe = masks.padded(recording["validation.log_probe"][-1], -torch.inf)
+    rows = masks.source[:, None, :].expand(attention.shape)
+    agrees = agreement(attention, log_probe, rows)  # (samples, target)
+    by_chance = chance_agreement(log_probe, rows)  # (samples, target)
     return {
         "steps": recording["steps"].tolist(),
         "bleu": [bleu(counts.cpu().numpy()) for counts in recording["validation.bleu_counts"]],
-        "accuracy": float(recording["validation.right"][-1].sum()) / words,
-        "loss": float(recording["validation.loss"][-1].double().sum()) / words,
-        "learned_probe": RowMean.of(agreement(attention, probe, rows), target_mask).value,
-        "chance": RowMean.of(chance_agreement(probe, rows), target_mask).value,
+        "accuracy": float(right) / words,
+        "loss": float(loss) / words,
+        "learned_probe": RowMean.of(agrees, masks.target).value,
+        "chance": RowMean.of(by_chance, masks.target).value,
     }
 
 
@@ -412,18 +512,21 @@ def saliency_variants(model: BilinearTranslator, batch: Batch) -> dict[str, Cell
         states, start = model.encode(embedded, batch.source_mask)
         decoded, _ = model.decoder(model.embedding(batch.target_input), start)
         _, attention = model.attend(states, batch.source_mask, decoded)
-        readout = model.readout
-        logits = readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
+        from_context = model.readout.from_context(attention @ states)
+        from_decoder = model.readout.from_decoder(decoded)
+        logits = model.readout.logits(from_context + from_decoder)
         right = batch.target_output[:, :, None]
-        gradients = {
-            "logit": _gradients(logits.gather(-1, right)[:, :, 0], embedded),
-            "log_probability": _gradients(logits.log_softmax(-1).gather(-1, right)[:, :, 0], embedded),
-        }
+        logit = logits.gather(-1, right)[:, :, 0]  # (batch, target)
+        log_probability = logits.log_softmax(-1).gather(-1, right)[:, :, 0]
+        of_logit = _gradients(logit, embedded)
+        of_log_probability = _gradients(log_probability, embedded)
     valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
     inputs = embedded.detach()[:, None]  # (batch, 1, source, width)
-    variants = {name: (gradient * inputs).sum(-1) for name, gradient in gradients.items()}
-    variants["gradient_norm"] = gradients["log_probability"].norm(dim=-1)
-    return {name: values * valid for name, values in variants.items()}
+    return {
+        "logit": (of_logit * inputs).sum(-1) * valid,
+        "log_probability": (of_log_probability * inputs).sum(-1) * valid,
+        "gradient_norm": of_log_probability.norm(dim=-1) * valid,
+    }
 
 
 def _gradients(
@@ -441,26 +544,23 @@ def measure_saliency_variants(first: Recording, second: Recording) -> dict:
     By variant, in percent, over all words of all validation samples. Raises BadInput: the first run kept no
     network; runs that were not looked at on the same samples.
     """
-    masks = second["validation.source_mask"], second["validation.target_mask"]
-    if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
-        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+    masks = shared_masks(first, second)
     network = recorded_network(first.spec.resolved, first.tensors).to(first["steps"].device)
-    probes = padded_cells(second["validation.log_probe"], *masks, fill=-torch.inf)
-    sums = {(variant, name): [RowMean()] * len(probes) for variant in SALIENCY_VARIANTS for name in MEASURES}
+    probes = masks.padded(second["validation.log_probe"], -torch.inf)
+    means = {variant: {name: MeansAlong(len(probes)) for name in MEASURES} for variant in SALIENCY_VARIANTS}
     for batch in recorded_batches(first, 0):
-        probe = probes[:, batch.indices, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
+        target_length = batch.target_mask.shape[1]
+        source_length = batch.source_mask.shape[1]
+        probe = probes[:, batch.indices, :target_length, :source_length]
         rows = batch.source_mask[:, None, :].expand(probe.shape[1:])
         for variant, values in saliency_variants(network, batch).items():
             for name, function in MEASURES.items():
-                means = sums[variant, name]
-                agrees = function(values, probe, rows)
-                sums[variant, name] = [
-                    mean + RowMean.of(row, batch.target_mask) for mean, row in zip(means, agrees, strict=True)
-                ]
-    return {"steps": second["steps"].tolist()} | {
-        variant: {name: [100 * mean.value for mean in sums[variant, name]] for name in MEASURES}
-        for variant in SALIENCY_VARIANTS
-    }
+                agrees = function(values, probe, rows)  # (checkpoints, batch, target)
+                means[variant][name].add(agrees, batch.target_mask)
+    measured = {"steps": second["steps"].tolist()}
+    for variant in SALIENCY_VARIANTS:
+        measured[variant] = {name: along.percent() for name, along in means[variant].items()}
+    return measured
 
 
 @dataclass(frozen=True)
@@ -504,14 +604,13 @@ class Runs:
 
         Runs of one seed start from the same parameters and read in the same order, and agree for that alone.
         """
-        firsts: tuple[RunSpec, ...] = getattr(self, COLUMNS[column].first)
-        seconds: tuple[RunSpec, ...] = getattr(self, COLUMNS[column].second)
+        compared = COLUMNS[column]
+        firsts: tuple[RunSpec, ...] = getattr(self, compared.first)
+        seconds: tuple[RunSpec, ...] = getattr(self, compared.second)
         shared = {run.seed for run in firsts} & {run.seed for run in seconds}
-        return tuple(
-            (first, second)
-            for first, second in product(firsts, seconds)
-            if first.seed != second.seed and {first.seed, second.seed} <= shared
-        )
+        firsts = tuple(run for run in firsts if run.seed in shared)
+        seconds = tuple(run for run in seconds if run.seed in shared)
+        return tuple(pair for pair in product(firsts, seconds) if pair[0].seed != pair[1].seed)
 
     def _sides_by_pair(self, columns: Iterable[str]) -> dict[tuple[RunSpec, RunSpec], list[Sides]]:
         """Every two runs of some columns, each once, with all that these columns compare of them."""
@@ -523,12 +622,12 @@ class Runs:
 
     def measurements(self) -> tuple[Measurement, ...]:
         """What is asked of each run that is looked up in, and of each pair."""
-        courses = (Measurement(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone))
-        agreements = (
-            Measurement(first, measure_agreement, (("pairs", pairs_of(sides)),), (second,))
-            for (first, second), sides in self._sides_by_pair(COLUMNS).items()
-        )
-        return (*courses, *agreements)
+        looked_up = (*self.normal, *self.uniform, *self.alone)
+        measurements = [Measurement(run, measure_course) for run in looked_up]
+        for (first, second), sides in self._sides_by_pair(COLUMNS).items():
+            settings = (("pairs", pairs_of(sides)),)
+            measurements.append(Measurement(first, measure_agreement, settings, (second,)))
+        return tuple(measurements)
 
     def saliency(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three variants."""

@@ -59,10 +59,9 @@ COUNTS = {
 
 def course_records(course: dict) -> list[dict]:
     """Return a record for each checkpoint of a network."""
-    return [
-        {name: course[name][place] for name in COURSE if name in course}
-        for place in range(len(course["steps"]))
-    ]
+    names = [name for name in COURSE if name in course]
+    checkpoints = range(len(course["steps"]))
+    return [{name: course[name][checkpoint] for name in names} for checkpoint in checkpoints]
 
 
 def outcome_record(course: dict) -> dict:
@@ -70,10 +69,11 @@ def outcome_record(course: dict) -> dict:
 
     A network has *failed* if its accuracy on held-out sentences is below 95 % at the last checkpoint.
     """
-    last = {name: series[-1] for name, series in course.items()}
-    record = last | {"steps_to_learn": steps_to_learn(course), "failed": has_failed(course)}
-    if "probe_right" in last:
-        record["probe_gain"] = last["probe_right"] / last["probe_elsewhere"]
+    record = {name: series[-1] for name, series in course.items()}
+    record["steps_to_learn"] = steps_to_learn(course)
+    record["failed"] = has_failed(course)
+    if "probe_right" in record:
+        record["probe_gain"] = record["probe_right"] / record["probe_elsewhere"]
     return record
 
 
@@ -84,8 +84,10 @@ def has_failed(course: dict) -> bool:
 
 def steps_to_learn(course: dict) -> int | None:
     """Return the first checkpoint at which the accuracy is high enough; None where there is none."""
-    checkpoints = zip(course["steps"], course["accuracy"], strict=True)
-    return next((step for step, accuracy in checkpoints if enough(accuracy)), None)
+    for step, accuracy in zip(course["steps"], course["accuracy"], strict=True):
+        if enough(accuracy):
+            return step
+    return None
 
 
 def until(course: dict, steps: int) -> dict:
@@ -131,11 +133,9 @@ def outcome_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -
         unit: columns that tell the networks of a group apart.
     """
     frame = networks.frame
+    updates = frame["steps_to_learn"].fillna(frame["steps"]).astype(float)
     meaning = "updates until word accuracy reaches 95 %; all updates where it never does"
-    counted = networks.assign(
-        {"steps_to_learn": Column(meaning, "updates")},
-        steps_to_learn=frame["steps_to_learn"].fillna(frame["steps"]).astype(float),
-    )
+    counted = networks.assign({"steps_to_learn": Column(meaning, "updates")}, steps_to_learn=updates)
     failed = shares(counted, by, ["failed"], unit=unit)
     return joined([failed, summarise(counted, by, ESTIMATED, unit=unit)])
 
@@ -145,15 +145,12 @@ def outcome_counts(networks: Table, by: Sequence[str]) -> Table:
     rows = []
     for names, group in networks.frame.groupby(list(by), sort=False):
         accuracies = group["accuracy"].astype(float)
-        rows.append(
-            {
-                **dict(zip(by, names, strict=True)),
-                "n": len(group),
-                "never": int(group["steps_to_learn"].isna().sum()),
-                "lowest_accuracy": accuracies.min(),
-                "highest_accuracy": accuracies.max(),
-            }
-        )
+        row = dict(zip(by, names, strict=True))
+        row["n"] = len(group)
+        row["never"] = int(group["steps_to_learn"].isna().sum())
+        row["lowest_accuracy"] = accuracies.min()
+        row["highest_accuracy"] = accuracies.max()
+        rows.append(row)
     columns = {name: networks.columns[name] for name in by} | COUNTS
     return Table.of(rows, columns, "a group of networks")
 
@@ -187,11 +184,11 @@ FOLLOWED_RECORD = {
 def followed_record(course: dict, *, judged_at: int) -> dict:
     """Return the :func:`outcome_record` of a whole course, and what it adds since the network was judged."""
     early = until(course, judged_at)
-    return outcome_record(course) | {
-        "late": has_failed(early) and not has_failed(course),
-        "attends": enough(course["attention_accuracy"][-1]),
-        "gains": course["accuracy"][-1] - early["accuracy"][-1],
-    }
+    record = outcome_record(course)
+    record["late"] = has_failed(early) and not has_failed(course)
+    record["attends"] = enough(course["attention_accuracy"][-1])
+    record["gains"] = course["accuracy"][-1] - early["accuracy"][-1]
+    return record
 
 
 def followed_estimates(networks: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
@@ -262,16 +259,17 @@ def turned_away(networks: Table, length: int) -> Table:
         length: words of a sentence.
     """
     failed = networks.frame[networks.frame["failed"].astype(bool)]
-    right, later = failed["attention_right"].astype(float), failed["attention_later"].astype(float)
-    return networks.with_rows(failed).assign(
-        SIDE | TURNED,
-        side=[side_of(weight, length) for weight in right],
-        weight=right * length,
-        later=later * length,
-        later_less_weight=length * (later - right),
-        left_out_less_shown=failed["says_left_out"] - failed["says_shown"],
-        without_less_uniform=failed["right_without"] - failed["right_at_uniform"],
-    )
+    right = failed["attention_right"].astype(float)
+    later = failed["attention_later"].astype(float)
+    turned = {
+        "side": [side_of(weight, length) for weight in right],
+        "weight": right * length,
+        "later": later * length,
+        "later_less_weight": length * (later - right),
+        "left_out_less_shown": failed["says_left_out"] - failed["says_shown"],
+        "without_less_uniform": failed["right_without"] - failed["right_at_uniform"],
+    }
+    return networks.with_rows(failed).assign(SIDE | TURNED, **turned)
 
 
 def turned_estimates(failed: Table, by: Sequence[str], unit: Unit = "seed") -> Table:
@@ -282,7 +280,9 @@ def turned_estimates(failed: Table, by: Sequence[str], unit: Unit = "seed") -> T
 def turned_keys(key: str, estimates: Table) -> dict[str, object]:
     """Return what attention of failed networks does, by dotted key; ``n`` networks are on a side."""
     networks = estimates.query("quantity == 'weight'")
-    return keyed(estimates, key + ".{side}.{quantity}") | keyed(networks, key + ".{side}.{column}", ["n"])
+    numbers = keyed(estimates, key + ".{side}.{quantity}")
+    counts = keyed(networks, key + ".{side}.{column}", ["n"])
+    return numbers | counts
 
 
 def none_turned(key: str) -> dict[str, object]:

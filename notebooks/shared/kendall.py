@@ -43,17 +43,21 @@ def kendall(first: Rows, second: Rows, mask: RowMask = None) -> Float[Tensor, "*
     """
     first, second, mask = aligned_rows(first, second, mask)
     length = first.shape[-1]
-    none = torch.zeros(mask.shape[:-1], dtype=torch.int64, device=mask.device)
-    net, differ_first, differ_second = none, none, none
+    rows = mask.shape[:-1]
+    net = torch.zeros(rows, dtype=torch.int64, device=mask.device)  # concordant less discordant pairs
+    differ_first = torch.zeros_like(net)  # pairs that are not tied
+    differ_second = torch.zeros_like(net)
     for shift in range(1, length):
-        both = mask[..., shift:] & mask[..., :-shift]
-        ups = [_order(side[..., shift:], side[..., :-shift]) * both for side in (first, second)]
-        net = net + (ups[0] * ups[1]).sum(-1)
-        differ_first = differ_first + (ups[0] != 0).sum(-1)
-        differ_second = differ_second + (ups[1] != 0).sum(-1)
+        both_valid = mask[..., shift:] & mask[..., :-shift]
+        order_first = _order(first[..., shift:], first[..., :-shift]) * both_valid
+        order_second = _order(second[..., shift:], second[..., :-shift]) * both_valid
+        net = net + (order_first * order_second).sum(-1)
+        differ_first = differ_first + (order_first != 0).sum(-1)
+        differ_second = differ_second + (order_second != 0).sum(-1)
     # Two square roots in place of one of the product: the product of counts may pass 2^53.
     tau = net / differ_first.double().sqrt() / differ_second.double().sqrt()
-    undefined = (mask & (first.isnan() | second.isnan())).any(-1)
+    is_nan = first.isnan() | second.isnan()
+    undefined = (mask & is_nan).any(-1)
     return tau.clamp(-1, 1).masked_fill(undefined, torch.nan)
 
 

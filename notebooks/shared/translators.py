@@ -87,12 +87,11 @@ def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
 
 
 def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
-    first = torch.full_like(written[:, :1], BOS)
+    begin = torch.full_like(written[:, :1], BOS)
+    before_last = written[:, :-1]
+    read = before_last.masked_fill(before_last == EOS, PAD)
     return replace(
-        batch,
-        target_input=torch.cat([first, written[:, :-1].masked_fill(written[:, :-1] == EOS, PAD)], dim=1),
-        target_output=written,
-        target_mask=written != PAD,
+        batch, target_input=torch.cat([begin, read], dim=1), target_output=written, target_mask=written != PAD
     )
 
 
@@ -102,8 +101,11 @@ def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) 
     >>> sentences([[4, 3, 2, 0]], ["<pad>", "<bos>", "<eos>", "<unk>", "two"], "?")
     ['two ?']
     """
-    kept = ([word for word in row if word not in (EOS, PAD)] for row in ids)
-    return [" ".join(missing if word == UNK else words[word] for word in row) for row in kept]
+    texts = []
+    for row in ids:
+        spoken = [word for word in row if word not in (EOS, PAD)]
+        texts.append(" ".join(missing if word == UNK else words[word] for word in spoken))
+    return texts
 
 
 def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
@@ -115,28 +117,27 @@ def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[M
 
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
-    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
-
     by_kind: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
     for measurement in translator_measurements(specs, samples):
         spec = measurement.spec
         by_steps = by_kind.setdefault((spec.task, spec.architecture), {})
         for _, translation in answers([measurement], store):
             by_steps.setdefault(spec.steps, []).append(translation)
-    both = {
-        kind: (by_steps[min(by_steps)], by_steps[max(by_steps)])
-        for kind, by_steps in by_kind.items()
-        if len(by_steps) == 2
-    }
-    return {
-        kind
-        for kind, (planned, longer) in both.items()
-        if holds(
-            "learned",
-            gain_of_twice=gain(planned[0], longer[0]),
-            bleu=fmean(translation["bleu"] for translation in planned),
-        )
-    }
+    counting = set()
+    for kind, by_steps in by_kind.items():
+        if len(by_steps) == 2:
+            planned, longer = by_steps[min(by_steps)], by_steps[max(by_steps)]
+            if _have_learned(planned, longer):
+                counting.add(kind)
+    return counting
+
+
+def _have_learned(planned: list[dict], longer: list[dict]) -> bool:
+    """Whether translators of a kind count, by themselves and by networks that were trained for longer."""
+    from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
+
+    mean_bleu = fmean(translation["bleu"] for translation in planned)
+    return holds("learned", gain_of_twice=gain(planned[0], longer[0]), bleu=mean_bleu)
 
 
 def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:

@@ -33,18 +33,18 @@ def test_a_drawing_of_labelled_marks_has_no_faults():
 
 
 @pytest.mark.parametrize(
-    ("made", "fault"),
+    ("changes", "fault"),
     [
-        pytest.param(drawing(points=()), "draws nothing", id="empty"),
-        pytest.param(drawing(label="", note=""), "has no text", id="only_numbers_at_ticks"),
-        pytest.param(drawing(place=(0.9, 0.5), note="far " * 30), "is cut off", id="beyond_the_edge"),
-        pytest.param(drawing(alt="Points."), "says too little", id="short_alternative_text"),
-        pytest.param(drawing(caption=""), "has no caption", id="no_caption"),
-        pytest.param(drawing(label="share of AED-gru"), "'AED-gru'", id="key_of_a_network"),
+        pytest.param({"points": ()}, "draws nothing", id="empty"),
+        pytest.param({"label": "", "note": ""}, "has no text", id="only_numbers_at_ticks"),
+        pytest.param({"place": (0.9, 0.5), "note": "far " * 30}, "is cut off", id="beyond_the_edge"),
+        pytest.param({"alt": "Points."}, "says too little", id="short_alternative_text"),
+        pytest.param({"caption": ""}, "has no caption", id="no_caption"),
+        pytest.param({"label": "share of AED-gru"}, "'AED-gru'", id="key_of_a_network"),
     ],
 )
-def test_the_one_fault_of_a_drawing_is_found(made, fault):
-    (message,) = made.faults()
+def test_the_one_fault_of_a_drawing_is_found(changes, fault):
+    (message,) = drawing(**changes).faults()
     assert fault in message
 
 

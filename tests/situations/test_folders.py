@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ def whole_model(tmp_path_factory):
     return folder
 
 
+@cache
 def expected_of(folder):
+    """What is expected of a situation; which folders are of a kind is asked before any test runs."""
     return yaml.load((folder / "expected.yaml").read_text(encoding="utf-8"), Table)
 
 

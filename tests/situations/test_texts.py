@@ -1,11 +1,10 @@
-"""Texts as people have them: every script, what other tools left in a line, and files of other programs."""
+"""Texts as people have them: every script, and files of other programs."""
 
 import unicodedata
 
 import pytest
 
 from attnlib import ParallelText
-from attnlib.text_traces import undone
 from companion.data.words import NAMES, tokenise, tokenizer_of
 
 LINES = {
@@ -69,29 +68,6 @@ def test_no_letter_is_lost_by_a_choice_of_words(line, name):
     assert unicodedata.normalize("NFC", letters("".join(words))) == unicodedata.normalize(
         "NFC", letters(line)
     )
-
-
-LEFTOVERS = [
-    pytest.param("lei@@ sur@@ ely walks", "leisurely walks", id="BPE"),
-    pytest.param("lei ##sure ##ly walks", "leisurely walks", id="WordPiece"),
-    pytest.param("▁lei sure ly ▁walks", "leisurely walks", id="SentencePiece"),
-    pytest.param("we &apos;re here &amp; there", "we 're here & there", id="entities"),
-    pytest.param("a well @-@ known house", "a well-known house", id="hyphens of Moses"),
-    pytest.param("l'￭ homme", "l'homme", id="joiners"),
-    pytest.param("Gr&#252;n", "Grün", id="numbered entities"),
-]
-
-
-@pytest.mark.parametrize(("line", "plain"), LEFTOVERS)
-def test_what_a_tool_left_is_undone(line, plain):
-    lines, _ = undone([line])
-    assert lines == [plain]
-
-
-@pytest.mark.parametrize(("line", "plain"), LEFTOVERS)
-def test_lines_that_a_tool_changed_are_counted(line, plain):
-    _, counts = undone([line, plain])
-    assert sum(counts.values()) == 1
 
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]

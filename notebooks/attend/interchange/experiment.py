@@ -1,8 +1,11 @@
 """Parts of states exchanged in the forward pass: do attention and output follow as the shares say?"""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +14,8 @@ from torch import Tensor
 
 from attnlib.decomposition.components import STATE_PARTS
 from attnlib.models.corpus import Corpus, collate
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.trace import Trace
 from companion.data import task as data
 from companion.results.config import Positive, setting
 from companion.results.frames import Table, joined, keyed, view
@@ -23,7 +28,7 @@ from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
 from notebooks.attend.interchange.transplants import TRANSPLANTS
 from notebooks.shared.intervals import interval_of
-from notebooks.shared.measure import SIDES, attend, fit_components, measure_alignment_terms
+from notebooks.shared.measure import SIDES, Fitted, attend, fit_components, measure_alignment_terms
 from notebooks.shared.readings import EFFECTS, effects_of_exchange, exchange_measurements, readings
 from notebooks.shared.suite import (
     BY_KIND,
@@ -59,6 +64,7 @@ LARGE = 0.3  # of the attention: an exchange that moves none of it costs nothing
 OTHER_OPENING = dict(zip(rules.STAYING_OPENINGS, rules.REVERSING_OPENINGS, strict=True))
 OTHER_OPENING |= {reversing: staying for staying, reversing in OTHER_OPENING.items()}
 _BATCH = 256
+Attention = Float[Tensor, "batch target source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,31 +84,48 @@ def twins_of(task: data.Task, samples: int) -> Twins:
 
     Another word has to signal the order as well, or a twin might be unlike any sentence of the training.
     """
-    source, target = task.source_vocabulary, task.target_vocabulary
-    pairs: list[tuple] = []
+    first: list[_Sentence] = []
+    second: list[_Sentence] = []
     for sample in range(len(task.held_out)):
-        words = source.decode(task.held_out.source(sample).tolist())
+        words = task.source_vocabulary.decode(task.held_out.source(sample).tolist())
         if not set(words) & set(rules.SWAPPING_MODIFIERS):
             continue
-        twin = (OTHER_OPENING[words[0]], *words[1:])
-        pairs.append(tuple(_encoded(sentence, source, target) for sentence in (words, twin)))
-        if len(pairs) == samples:
+        first.append(_Sentence.of(task, words))
+        second.append(_Sentence.of(task, (OTHER_OPENING[words[0]], *words[1:])))
+        if len(first) == samples:
             break
-    corpora = []
     longest = int(task.held_out.target_lengths.max())
-    places = np.full((2, len(pairs), longest), -1)
-    for which, sentences in enumerate(zip(*pairs, strict=True)):
-        corpora.append(Corpus.from_ids([ids for ids, _, _ in sentences], [ids for _, ids, _ in sentences]))
-        for row, (_, _, links) in enumerate(sentences):
-            for place, step in links:
-                places[which, row, step] = place
-    return Twins(*corpora, places)
+    places = np.stack([_places(first, longest), _places(second, longest)])
+    return Twins(_corpus_of(first), _corpus_of(second), places)
 
 
-def _encoded(words, source, target) -> tuple:
-    """Ids of a sentence and of its translation, and the links between them."""
-    translation, links = rules.translate(words)
-    return source.encode(words), target.encode(translation), links
+@dataclass(frozen=True, eq=False)
+class _Sentence:
+    """A sentence and its translation as ids, and the links between them."""
+
+    source: np.ndarray
+    target: np.ndarray
+    links: data.Links
+
+    @classmethod
+    def of(cls, task: data.Task, words: Sequence[str]) -> "_Sentence":
+        translation, links = rules.translate(words)
+        return cls(task.source_vocabulary.encode(words), task.target_vocabulary.encode(translation), links)
+
+
+def _corpus_of(sentences: list[_Sentence]) -> Corpus:
+    return Corpus.from_ids(
+        [sentence.source for sentence in sentences], [sentence.target for sentence in sentences]
+    )
+
+
+def _places(sentences: list[_Sentence], longest: int) -> Int[np.ndarray, "sentences target"]:
+    """The source position that each target word comes from; −1 beyond the words of the target."""
+    places = np.full((len(sentences), longest), -1)
+    for row, sentence in enumerate(sentences):
+        for place, step in sentence.links:
+            places[row, step] = place
+    return places
 
 
 @measure(version=1)
@@ -119,41 +142,68 @@ def measure_transplant(trained: TrainedModel, fit_samples: int, samples: int) ->
     device = model.readout.weight.device
     fitted = fit_components(trained, fit_samples)
     twins = twins_of(task, samples)
-    sums = {name: torch.zeros(3, dtype=torch.float64) for name in TRANSPLANTS}
-    words = 0
+    sums = {name: TransplantSums() for name in TRANSPLANTS}
     with torch.inference_mode():
         for start in range(0, len(twins), _BATCH):
             chosen = range(start, min(start + _BATCH, len(twins)))
-            first, second = (
-                model(collate(corpus, chosen).to(device)) for corpus in (twins.first, twins.second)
-            )
+            first = model(collate(twins.first, chosen).to(device))
+            second = model(collate(twins.second, chosen).to(device))
             steps = first.target_mask.shape[1]
             places = torch.from_numpy(twins.places[:, chosen, :]).to(device)
-            places = torch.nn.functional.pad(places, (0, steps), value=-1)[:, :, :steps]  # (2, batch, target)
-            judged = places[0] != places[1]  # (batch, target)
-            words += int(judged.sum())
-            attention = dict(_transplanted(model, first, second, fitted))
+            padded = torch.nn.functional.pad(places, (0, steps), value=-1)
+            first_places, second_places = padded[:, :, :steps]  # each (batch, target)
+            attention = _transplanted(model, first, second, fitted)
             for name, rows in attention.items():
-                largest = rows.argmax(-1)
-                at_first = (largest == places[0])[judged]
-                other = (largest == places[1])[judged]
-                moved = (rows - attention["none"]).abs().sum(-1)[judged] / 2
-                sums[name] += torch.stack([part.double().sum().cpu() for part in (at_first, other, moved)])
-    shares = {}
-    for name, total in sums.items():
-        at_first, other, variation = (total / words).tolist()
-        shares[name] = {"own": at_first, "other": other, "variation": variation}
-    return rounded({"pairs": len(twins), "words": words, **shares})
+                sums[name].add(rows, attention["none"], first_places, second_places)
+    shares = {name: of_transplant.shares() for name, of_transplant in sums.items()}
+    return rounded({"pairs": len(twins), "words": sums["none"].words, **shares})
 
 
-def _transplanted(model, first, second, fitted) -> Iterator[tuple[str, Float[Tensor, "batch target source"]]]:
-    """Attention of the first sentences with residuals of the second, by transplant."""
-    states = dict(zip(SIDES, (first.decoder_states, first.encoder_states), strict=True))
-    parts, twin_parts = (dict(zip(SIDES, fitted.split(trace), strict=True)) for trace in (first, second))
-    patched = {side: states[side] - parts[side].residual + twin_parts[side].residual for side in SIDES}
-    sides = {"none": (), "keys": ("encoder",), "query": ("decoder",), "both": SIDES}
+class TransplantSums:
+    """Where the largest weights are with a transplant, added up over words whose position it may move."""
+
+    def __init__(self) -> None:
+        self.words = 0
+        self.at_own = 0.0
+        self.at_other = 0.0
+        self.variation = 0.0
+
+    def add(
+        self, attention: Attention, before: Attention, own: Int[Tensor, "batch target"],
+        other: Int[Tensor, "batch target"],
+    ) -> None:  # fmt: skip
+        """Add a batch, with the positions of each target word in the order of either sentence."""
+        judged = own != other  # (batch, target)
+        largest = attention.argmax(-1)
+        variation = (attention - before).abs().sum(-1) / 2
+        self.words += int(judged.sum())
+        self.at_own += float((largest == own)[judged].double().sum())
+        self.at_other += float((largest == other)[judged].double().sum())
+        self.variation += float(variation[judged].double().sum())
+
+    def shares(self) -> dict[str, float]:
+        """The means over words; NaN without any."""
+        n = self.words or math.nan
+        return {"own": self.at_own / n, "other": self.at_other / n, "variation": self.variation / n}
+
+
+def _transplanted(model: EncoderDecoder, first: Trace, second: Trace, fitted: Fitted) -> dict[str, Attention]:
+    """Return attention of the first sentences with residuals of the second, by transplant."""
+    decoder, encoder = fitted.split(first)
+    twin_decoder, twin_encoder = fitted.split(second)
+    states = {"decoder": first.decoder_states, "encoder": first.encoder_states}
+    query = {"decoder": first.decoder_states - decoder.residual + twin_decoder.residual}
+    keys = {"encoder": first.encoder_states - encoder.residual + twin_encoder.residual}
+    by_transplant = {
+        "none": states,
+        "keys": states | keys,
+        "query": states | query,
+        "both": states | query | keys,
+    }
+    attention = {}
     for name in TRANSPLANTS:
-        yield name, attend(model, first, states | {side: patched[side] for side in sides[name]})[0]
+        attention[name], _ = attend(model, first, by_transplant[name])
+    return attention
 
 
 class Config(SuiteConfig):
@@ -195,7 +245,7 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    dial = [measurement for asked in _asked_along_dial(config).values() for measurement in asked]
+    dial = chain.from_iterable(_asked_along_dial(config))
     translators = translator_measurements(model_specs(config), config.translated)
     return tuple(dict.fromkeys((*_exchanges(config), *dial, *translators)))
 
@@ -208,16 +258,25 @@ def _exchanges(config: Config) -> tuple[Measurement, ...]:
     )
 
 
-def _asked_along_dial(config: Config) -> dict[str, tuple[Measurement, ...]]:
-    """What is asked of recurrent networks at the marks of the dial among the tasks, by what is asked."""
-    specs = [spec for mark in _marks(config) for spec in _recurrent(config, mark)]
+class AlongDial(NamedTuple):
+    """What is asked of recurrent networks at the marks of the dial among the tasks."""
+
+    terms: tuple[Measurement, ...]
+    exchange: tuple[Measurement, ...]
+    transplant: tuple[Measurement, ...]
+
+
+def _asked_along_dial(config: Config) -> AlongDial:
+    specs: list[ModelSpec] = []
+    for mark in _marks(config):
+        specs += _recurrent(config, mark)
     turned = [spec for spec in specs if task_name_of(spec) != DIAL[0]]
     how = {"fit_samples": config.fit_samples, "samples": config.samples}
-    return {
-        "terms": measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
-        "exchange": exchange_measurements(specs, **how),
-        "transplant": measurements_of(turned, measure_transplant, **how),
-    }
+    return AlongDial(
+        terms=measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
+        exchange=exchange_measurements(specs, **how),
+        transplant=measurements_of(turned, measure_transplant, **how),
+    )
 
 
 def _marks(config: Config) -> tuple[str, ...]:
@@ -278,68 +337,59 @@ WITHIN_MARKS = Bootstrap(groups="task", draws_groups=False)
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Compute effects by task and along the dial, and what they follow."""
-    translators = translators_that_count(model_specs(config), config.translated, store)
+    asked = _exchanges(config)
     effects = suite_frame(
-        _exchanges(config),
-        store,
-        records=_effects,
-        columns=PART | QUALITY | OF_PART,
-        row="a part of a network's states",
+        asked, store, records=_effects, columns=PART | QUALITY | OF_PART, row="a part of a network's states"
     )
+    translators = translators_that_count(model_specs(config), config.translated, store)
     effects = with_learned(effects, translators).rename(token_accuracy="accuracy")
-    networks = suite_frame(_exchanges(config), store, records=_next_step, columns=ACCURACY | NEXT_STEP)
+    networks = suite_frame(asked, store, records=_next_step, columns=ACCURACY | NEXT_STEP)
     interventions = suite_frame(
-        _exchanges(config),
-        store,
-        records=_interventions,
-        columns=INTERVENTION,
-        row="an intervention in a network",
+        asked, store, records=_interventions, columns=INTERVENTION, row="an intervention in a network"
     )
+    of_parts = effects.query("part != @whole", whole=WHOLE)
+    by_kind = summarise(effects, [*BY_KIND, *PART], OF_PART)
+    intervened = [*BY_KIND, "intervention", "side", "part"]
     return {
-        "effects": effects.query("part != @whole", whole=WHOLE).select(
-            *NETWORK, *PART, *ACCURACY, *LEARNED, *OF_PART
-        ),
+        "effects": of_parts.select(*NETWORK, *PART, *ACCURACY, *LEARNED, *OF_PART),
         **_along_dial(config, store),
         "networks_by_kind": summarise(networks, BY_KIND, ACCURACY | NEXT_STEP),
-        "effects_by_kind": summarise(effects, [*BY_KIND, *PART], OF_PART).query("n > 0"),
-        "interventions_by_kind": summarise(
-            interventions, [*BY_KIND, "intervention", "side", "part"], ["variation"]
-        ),
+        "effects_by_kind": by_kind.query("n > 0"),
+        "interventions_by_kind": summarise(interventions, intervened, ["variation"]),
         "follows": follows(effects),
     }
 
 
-def _effects(terms: dict, exchange: dict) -> list[dict]:
-    """Return a record for each part of one network's states, and for all of them together."""
-    accuracy = terms["quality"]["token_accuracy"]
+def _effects(terms: dict, exchange: dict) -> Iterator[dict]:
+    """Yield a record for each part of one network's states, and for all of them together."""
     shares = readings(terms["covariance_share"])
-    records = []
     for part in (*STATE_PARTS, WHOLE):
         on_either_side = [exchange["exchanged"][side][part] for side in SIDES]
-        record = {
+        accuracy = fmean(effect["accuracy"] for effect in on_either_side)
+        yield {
             "part": part,
-            "token_accuracy": accuracy,
+            "token_accuracy": terms["quality"]["token_accuracy"],
             "share": shares.get(f"{part}_own"),
             "split": shares.get(f"{part}_split"),
             "moves": fmean(effect["variation"] for effect in on_either_side),
-            "costs": exchange["accuracy"] - fmean(effect["accuracy"] for effect in on_either_side),
+            "costs": exchange["accuracy"] - accuracy,
         }
-        records.append(record)
-    return records
 
 
 def _next_step(terms: dict, exchange: dict) -> dict:
     return {"accuracy": terms["quality"]["token_accuracy"], "next_step": exchange["next_step"]}
 
 
-def _interventions(terms: dict, exchange: dict) -> list[dict]:
-    records = []
+def _interventions(terms: dict, exchange: dict) -> Iterator[dict]:
     for intervention in INTERVENTION["intervention"].categories:
         for side in SIDES:
             for part, effect in exchange[intervention][side].items():
-                record = {"intervention": intervention, "side": side, "part": part}
-                records.append(record | {"variation": effect["variation"]})
-    return records
+                yield {
+                    "intervention": intervention,
+                    "side": side,
+                    "part": part,
+                    "variation": effect["variation"],
+                }
 
 
 def follows(effects: Table) -> Table:
@@ -369,11 +419,11 @@ def _along_dial(config: Config, store: Store) -> dict[str, Table]:
     """
     asked = _asked_along_dial(config)
     exchanges = suite_frame(
-        (*asked["terms"], *asked["exchange"]), store, records=_on_dial, columns=QUALITY | EFFECTS | LEADS
+        (*asked.terms, *asked.exchange), store, records=_on_dial, columns=QUALITY | EFFECTS | LEADS
     )
     exchanges = on_dial(with_learned(exchanges, set()))
     transplants = suite_frame(
-        asked["transplant"],
+        asked.transplant,
         store,
         records=_transplants,
         columns=TRANSPLANT | TRANSPLANTED,

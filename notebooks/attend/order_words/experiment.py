@@ -8,7 +8,7 @@ Rows of attention are compared in four sets, on pairs of sentences that the netw
 ``same_fork``  of these the fork.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
@@ -47,7 +47,18 @@ Words = tuple[str, ...]
 Attention = Float[Tensor, "batch target source"]
 Rows, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
 ByPair = Int[Tensor, " batch"]
-Meant = tuple[Words, Links | None]  # target words; links where the task has them
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A translation, with links where the task has them."""
+
+    words: Words
+    links: Links = ()
+
+    def source_of(self) -> dict[int, int]:
+        """The source position that each target step translates, as far as links say it."""
+        return {step: place for place, step in self.links}
 
 
 @dataclass(frozen=True)
@@ -60,19 +71,30 @@ class Swap:
     groups: tuple[Words, ...]
     across: bool = False
 
-    def replacements(self, word: str) -> tuple[int, Words]:
-        for place, group in enumerate(self.groups):
-            if word in group:
-                others = self.groups[1 - place] if self.across else tuple(w for w in group if w != word)
-                return place, others
-        return -1, ()
+    def group_of(self, word: str) -> int | None:
+        """The group of a word; None where it is of no group."""
+        for group, words in enumerate(self.groups):
+            if word in words:
+                return group
+        return None
+
+    def replacements(self, word: str) -> Words:
+        """The words to which a word may give way; none where it is of no group."""
+        group = self.group_of(word)
+        if group is None:
+            return ()
+        if self.across:
+            return self.groups[1 - group]
+        return tuple(other for other in self.groups[group] if other != word)
 
 
+OPENINGS = (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS))
+MODIFIERS = (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS))
 REORDERING_SWAPS = (
-    Swap("opening", "order", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS)), across=True),
-    Swap("modifier", "order", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS)), across=True),
-    Swap("opening_within", "content", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS))),
-    Swap("modifier_within", "content", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS))),
+    Swap("opening", "order", OPENINGS, across=True),
+    Swap("modifier", "order", MODIFIERS, across=True),
+    Swap("opening_within", "content", OPENINGS),
+    Swap("modifier_within", "content", MODIFIERS),
     Swap("head", "content", (tuple(rules.HEADS),)),
 )
 SCAN_SWAPS = (
@@ -110,16 +132,44 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
     raise BadInput(f"task {task.name} has no known order words; take scan, scan_extended or reordering_50")
 
 
+@dataclass(frozen=True)
+class Exchanged:
+    """A sentence in which one word is exchanged.
+
+    Attributes:
+        words: with the new word.
+        position: of the new word.
+        group: of the old word, in its :class:`Swap`.
+    """
+
+    words: Words
+    position: int
+    group: int
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where two translations part.
+
+    Attributes:
+        step: of the targets.
+        first_source: source position that the first translates there; −1 without links.
+        second_source: source position that the second translates there.
+    """
+
+    step: int
+    first_source: int
+    second_source: int
+
+
 @dataclass(frozen=True, eq=False)
 class _Pair:
     """Two sentences that differ in one word, as ids, each with its translation."""
 
     first: tuple[np.ndarray, np.ndarray]  # source, target
     second: tuple[np.ndarray, np.ndarray]
-    position: int
-    group: int
-    fork: int
-    gold: tuple[int, int]
+    exchanged: Exchanged
+    fork: Fork
 
 
 def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
@@ -135,61 +185,61 @@ def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach:
     corpus, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
     in_other = {tuple(other.source(sample).tolist()) for sample in range(len(other))}
     longest = int(task.train.target_lengths.max())
-    source, target = task.source_vocabulary, task.target_vocabulary
     pairs: list[_Pair] = []
     for sample in draw.permutation(len(corpus)):
         if len(pairs) == n:
             break
-        words = source.decode(corpus.source(sample).tolist())
+        words = task.source_vocabulary.decode(corpus.source(sample).tolist())
         exchanged = _with_one_exchanged(words, swap, draw)
         if exchanged is None:
             continue
-        position, group, partner = exchanged
-        partner_ids = source.encode(partner)
-        if tuple(partner_ids.tolist()) in in_other:
+        partner = task.source_vocabulary.encode(exchanged.words)
+        if tuple(partner.tolist()) in in_other:
             continue
-        meant, partner_meant = (_meaning(sentence, swap, reach) for sentence in (words, partner))
-        (translation, _), (partner_translation, _) = meant, partner_meant
-        if len(partner_translation) > longest or partner_translation == translation:
+        meant = _meaning(words, swap, reach)
+        partner_meant = _meaning(exchanged.words, swap, reach)
+        if len(partner_meant.words) > longest or partner_meant.words == meant.words:
             continue
-        fork, gold = fork_of(meant, partner_meant)
-        first = corpus.source(sample), target.encode(translation)
-        second = partner_ids, target.encode(partner_translation)
-        pairs.append(_Pair(first, second, position=position, group=group, fork=fork, gold=gold))
+        pairs.append(
+            _Pair(
+                first=(corpus.source(sample), task.target_vocabulary.encode(meant.words)),
+                second=(partner, task.target_vocabulary.encode(partner_meant.words)),
+                exchanged=exchanged,
+                fork=fork_of(meant, partner_meant),
+            )
+        )
     if not pairs:
         raise BadInput(f"task {task.name} has no pair of sentences for {swap.name!r}; take another task")
     return Pairs(
         swap,
         first=_corpus_of([pair.first for pair in pairs]),
         second=_corpus_of([pair.second for pair in pairs]),
-        positions=np.array([pair.position for pair in pairs]),
-        groups=np.array([pair.group for pair in pairs]),
-        forks=np.array([pair.fork for pair in pairs]),
-        gold=np.array([pair.gold for pair in pairs]),
+        positions=np.array([pair.exchanged.position for pair in pairs]),
+        groups=np.array([pair.exchanged.group for pair in pairs]),
+        forks=np.array([pair.fork.step for pair in pairs]),
+        gold=np.array([(pair.fork.first_source, pair.fork.second_source) for pair in pairs]),
     )
 
 
-def _with_one_exchanged(
-    words: Sequence[str], swap: Swap, draw: np.random.Generator
-) -> tuple[int, int, Words] | None:
-    """Return a position, the group of its word, and the sentence with another one there; None if none can."""
-    exchangeable = [position for position, word in enumerate(words) if swap.replacements(word)[1]]
+def _with_one_exchanged(words: Sequence[str], swap: Swap, draw: np.random.Generator) -> Exchanged | None:
+    """Exchange a word of a sentence; None if none can be."""
+    exchangeable = [position for position, word in enumerate(words) if swap.replacements(word)]
     if not exchangeable:
         return None
     position = int(draw.choice(exchangeable))
-    before, after = words[:position], words[position + 1 :]
-    if swap not in SCAN_SWAPS and not any(word in _SIGNALS for word in (*before, *after)):
+    word, before, after = words[position], words[:position], words[position + 1 :]
+    if swap not in SCAN_SWAPS and _SIGNALS.keys().isdisjoint((*before, *after)):
         return None
-    group, replacements = swap.replacements(words[position])
+    replacements = swap.replacements(word)
     replacement = replacements[draw.integers(len(replacements))]
-    return position, group, (*before, replacement, *after)
+    return Exchanged((*before, replacement, *after), position=position, group=swap.group_of(word))
 
 
 def _meaning(words: Sequence[str], swap: Swap, reach: str) -> Meant:
-    """Return the translation of a sentence, with links where the task has them."""
     if swap in SCAN_SWAPS:
-        return interpret(words), None
-    return rules.translate(words, reach)
+        return Meant(interpret(words))
+    translation, links = rules.translate(words, reach)
+    return Meant(translation, links)
 
 
 def _corpus_of(sentences: list[tuple[np.ndarray, np.ndarray]]) -> Corpus:
@@ -197,17 +247,15 @@ def _corpus_of(sentences: list[tuple[np.ndarray, np.ndarray]]) -> Corpus:
     return Corpus.from_ids(sources, targets)
 
 
-def fork_of(first: Meant, second: Meant) -> tuple[int, tuple[int, int]]:
-    """Target step at which two translations part, and the source positions that either translates there."""
-    (first_words, first_links), (second_words, second_links) = first, second
-    steps = min(len(first_words), len(second_words))
-    first_place = {step: place for place, step in first_links or ()}
-    second_place = {step: place for place, step in second_links or ()}
-    parted = [step for step in range(steps) if first_place.get(step) != second_place.get(step)]
+def fork_of(first: Meant, second: Meant) -> Fork:
+    """Return where two translations part: in what they translate or, without links, in their words."""
+    steps = min(len(first.words), len(second.words))
+    first_source, second_source = first.source_of(), second.source_of()
+    parted = [step for step in range(steps) if first_source.get(step) != second_source.get(step)]
     if not parted:
-        parted = [step for step in range(steps) if first_words[step] != second_words[step]]
+        parted = [step for step in range(steps) if first.words[step] != second.words[step]]
     fork = parted[0] if parted else steps
-    return fork, (first_place.get(fork, -1), second_place.get(fork, -1))
+    return Fork(fork, first_source=first_source.get(fork, -1), second_source=second_source.get(fork, -1))
 
 
 # By which route a swapped word changes the attention. Between two runs a' − a is exactly
@@ -252,18 +300,16 @@ SECOND_SOURCE = FromSecond(
     encoder=True, start=True
 )  # the second sentence, with the first's target words read
 SECOND_RUN = FromSecond(encoder=True, start=True, words=True)
-WHOLE_PATCHES = {
-    taken.key: taken
-    for taken in (
-        FromSecond(encoder=True),
-        FromSecond(start=True),
-        FromSecond(words=True),
-        SECOND_SOURCE,
-        FromSecond(encoder=True, words=True),
-        FromSecond(start=True, words=True),
-        SECOND_RUN,
-    )
-}
+_WHOLE = (
+    FromSecond(encoder=True),
+    FromSecond(start=True),
+    FromSecond(words=True),
+    SECOND_SOURCE,
+    FromSecond(encoder=True, words=True),
+    FromSecond(start=True, words=True),
+    SECOND_RUN,
+)
+WHOLE_PATCHES = {taken.key: taken for taken in _WHOLE}
 # Only that part of the encoder states; all of them at the swapped word's position, or all elsewhere.
 PARTIAL_PATCHES = ("e_input", "e_residual", "e_word", "e_context")
 PATCHES = (*WHOLE_PATCHES, *PARTIAL_PATCHES)
@@ -333,20 +379,17 @@ def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch 
 
 def route_changes(first: BothParts, second: BothParts, at_word: SourceMask) -> Pieces:
     """Change of the score by route, in the order of :data:`ROUTES`; they sum to the change of the score."""
-    (d, e), (d_after, e_after) = first, second
-    keys = ((e.total() + e_after.total()) / 2).transpose(1, 2)  # (batch, width, source)
-    queries = (d.total() + d_after.total()) / 2
-    residual = queries @ (e_after.residual - e.residual).transpose(1, 2)
+    (decoder, encoder), (decoder_after, encoder_after) = first, second
+    queries = (decoder.total() + decoder_after.total()) / 2  # (batch, target, width)
+    keys = (encoder.total() + encoder_after.total()) / 2  # (batch, source, width)
+    encoder_input = queries @ (encoder_after.input - encoder.input).transpose(1, 2)
+    encoder_residual = queries @ (encoder_after.residual - encoder.residual).transpose(1, 2)
+    keys = keys.transpose(1, 2)  # (batch, width, source)
+    decoder_input = (decoder_after.input - decoder.input) @ keys
+    decoder_residual = (decoder_after.residual - decoder.residual) @ keys
     word = at_word[:, None, :]
-    return torch.stack(
-        [
-            (d_after.input - d.input) @ keys,
-            (d_after.residual - d.residual) @ keys,
-            queries @ (e_after.input - e.input).transpose(1, 2),
-            residual * word,
-            residual * ~word,
-        ]
-    )
+    at_word_alone, elsewhere = encoder_residual * word, encoder_residual * ~word
+    return torch.stack([decoder_input, decoder_residual, encoder_input, at_word_alone, elsewhere])
 
 
 def change_shares(pieces: Pieces, rows: Rows, source_mask: SourceMask) -> tuple[list[float | None], float]:
@@ -357,7 +400,8 @@ def change_shares(pieces: Pieces, rows: Rows, source_mask: SourceMask) -> tuple[
     square = float(total.square().sum())
     if square <= _NO_CHANGE * float(values.square().sum()):
         return [None] * len(pieces), 0.0
-    return ((values * total).sum((1, 2)) / square).tolist(), square
+    covariances = (values * total).sum((1, 2))
+    return (covariances / square).tolist(), square
 
 
 def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor, "batch steps source"]]:
@@ -395,15 +439,15 @@ def flip_share(patched: Attention, first: Attention, second: Attention, rows: Ro
         share = float((gone * change).sum() / change.square().sum())
     flipped = (first.argmax(-1) != second.argmax(-1)) & rows
     follows = (patched.argmax(-1) == second.argmax(-1))[flipped]
-    return {"share": share, "argmax": float(follows.double().mean()) if len(follows) else None}
+    argmax = float(follows.double().mean()) if len(follows) else None
+    return {"share": share, "argmax": argmax}
 
 
 def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
     """How much rows of attention differ: mean total variation, and share with another largest entry."""
-    return {
-        "variation": float(total_variation(first[rows], second[rows]).double().mean()),
-        "flips": float((first.argmax(-1) != second.argmax(-1))[rows].double().mean()),
-    }
+    variation = total_variation(first[rows], second[rows])
+    flips = (first.argmax(-1) != second.argmax(-1))[rows]
+    return {"variation": float(variation.double().mean()), "flips": float(flips.double().mean())}
 
 
 # Rows of attention predicted before a word is swapped, and the network run again with the word swapped. The
@@ -431,6 +475,15 @@ class Exchange:
     new: ByPair
     group: ByPair
 
+    def of(self, samples: Int[Tensor, " samples"]) -> "Exchange":
+        """What is swapped in some of the samples."""
+        return Exchange(
+            position=self.position[samples],
+            old=self.old[samples],
+            new=self.new[samples],
+            group=self.group[samples],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -442,17 +495,17 @@ class Effects:
 
 def exchange_of(pairs: Pairs, device: torch.device | str = "cpu") -> Exchange:
     """Return what is swapped in some pairs of sentences."""
-
-    def swapped_words(corpus: Corpus) -> ByPair:
-        words = [int(corpus.source(pair)[position]) for pair, position in enumerate(pairs.positions)]
-        return torch.tensor(words, device=device)
-
     return Exchange(
         position=torch.from_numpy(pairs.positions).to(device),
-        old=swapped_words(pairs.first),
-        new=swapped_words(pairs.second),
+        old=_words_at(pairs.first, pairs.positions).to(device),
+        new=_words_at(pairs.second, pairs.positions).to(device),
         group=torch.from_numpy(pairs.groups).to(device),
     )
+
+
+def _words_at(corpus: Corpus, positions: Int[np.ndarray, " pairs"]) -> ByPair:
+    """The source word of each sample at its position."""
+    return torch.tensor([int(corpus.source(pair)[position]) for pair, position in enumerate(positions)])
 
 
 def predict_rows(
@@ -480,16 +533,17 @@ def predict_rows(
     encoder_moved = states + mean_change.to(states) * is_changed[:, :, None]
 
     lengths = trace.source_mask.sum(1)
-    mean_change = effects.decoder[exchange.group, position, lengths][:, : decoder_states.shape[1]]
+    of_all_steps = effects.decoder[exchange.group, position, lengths]
+    mean_change = of_all_steps[:, : decoder_states.shape[1]]
     decoder_moved = decoder_states + mean_change.to(states)
 
     def rows(encoder: Tensor, decoder: Tensor) -> Tensor:
         return model.attend(batch, encoder, decoder).attention
 
-    uniform = (trace.source_mask / lengths[:, None])[:, None, :].expand_as(trace.attention)
+    uniform = trace.source_mask / lengths[:, None]  # (batch, source)
     return {
         "none": trace.attention,
-        "uniform": uniform,
+        "uniform": uniform[:, None, :].expand_as(trace.attention),
         "input": rows(with_new_input, decoder_states),
         "input_alone": rows(without_residual, decoder_states),
         "encoder": rows(encoder_moved, decoder_states),
@@ -508,27 +562,45 @@ def fit_effects(model: EncoderDecoder, pairs: Pairs, words: int, longest: tuple[
     """Mean effects of a swap over training pairs; ``longest`` source and target, end marks included."""
     device, width = model.readout.weight.device, model.config.width
     source, target = longest
-    shapes = (words, words, source), (len(pairs.swap.groups), source, source + 1, target)
-    sums = [torch.zeros(*shape, width, dtype=torch.float64, device=device) for shape in shapes]
-    counts = [torch.zeros(shape, dtype=torch.float64, device=device) for shape in shapes]
+    encoder = CellMeans((words, words, source), width, device)
+    decoder = CellMeans((len(pairs.swap.groups), source, source + 1, target), width, device)
     exchange = exchange_of(pairs, device)
     for first in range(0, len(pairs), BATCH):
-        chosen = torch.arange(first, min(first + BATCH, len(pairs)), device=device)
-        batch, swapped = (collate(c, chosen.tolist()).to(device) for c in (pairs.first, pairs.second))
+        samples = torch.arange(first, min(first + BATCH, len(pairs)), device=device)
+        batch = collate(pairs.first, samples.tolist()).to(device)
+        swapped = collate(pairs.second, samples.tolist()).to(device)
         before, after = model(batch), rerun(model, batch, swapped)
-        at, old, new, group = (getattr(exchange, key)[chosen] for key in ("position", "old", "new", "group"))
-        sample, place = (batch.source_mask.cumsum(1) > at[:, None]).logical_and(batch.source_mask).nonzero().T
-        index = (old[sample], new[sample], place - at[sample])
-        _add(sums[0], counts[0], index, (after.encoder_states - before.encoder_states)[sample, place])
+        swap = exchange.of(samples)
+
+        is_later = batch.source_mask.cumsum(1) > swap.position[:, None]
+        sample, place = (is_later & batch.source_mask).nonzero().T
+        change = after.encoder_states - before.encoder_states
+        lag = place - swap.position[sample]
+        encoder.add((swap.old[sample], swap.new[sample], lag), change[sample, place])
+
         sample, step = batch.target_mask.nonzero().T
-        index = (group[sample], at[sample], batch.source_mask.sum(1)[sample], step)
-        _add(sums[1], counts[1], index, (after.decoder_states - before.decoder_states)[sample, step])
-    return Effects(*(total / n.clamp(min=1)[..., None] for total, n in zip(sums, counts, strict=True)))
+        change = after.decoder_states - before.decoder_states
+        length = batch.source_mask.sum(1)[sample]
+        decoder.add((swap.group[sample], swap.position[sample], length, step), change[sample, step])
+    return Effects(encoder=encoder.means(), decoder=decoder.means())
 
 
-def _add(sums: Tensor, counts: Tensor, index: tuple[Tensor, ...], values: Tensor) -> None:
-    sums.index_put_(index, values.double(), accumulate=True)
-    counts.index_put_(index, torch.ones_like(values[:, 0], dtype=torch.float64), accumulate=True)
+class CellMeans:
+    """Means of vectors by cell of a table, added up over batches; zero in cells without any."""
+
+    def __init__(self, shape: tuple[int, ...], width: int, device: torch.device) -> None:
+        self.sums = torch.zeros(*shape, width, dtype=torch.float64, device=device)
+        self.counts = torch.zeros(shape, dtype=torch.float64, device=device)
+
+    def add(
+        self, cells: tuple[Int[Tensor, " vectors"], ...], vectors: Float[Tensor, "vectors width"]
+    ) -> None:
+        self.sums.index_put_(cells, vectors.double(), accumulate=True)
+        ones = torch.ones_like(vectors[:, 0], dtype=torch.float64)
+        self.counts.index_put_(cells, ones, accumulate=True)
+
+    def means(self) -> Float[Tensor, "*cells width"]:
+        return self.sums / self.counts.clamp(min=1)[..., None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -574,40 +646,38 @@ def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit
 def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     model = trained.model
     device = model.readout.weight.device
-    batches = tuple(collate(corpus, range(len(pairs))).to(device) for corpus in (pairs.first, pairs.second))
-    traces = [model(batch) for batch in batches]
-    runs = run_both(model, batches, torch.from_numpy(pairs.positions).to(device), fitted)
+    first = collate(pairs.first, range(len(pairs))).to(device)
+    second = collate(pairs.second, range(len(pairs))).to(device)
+    traces = [model(first), model(second)]
+    runs = run_both(model, (first, second), torch.from_numpy(pairs.positions).to(device), fitted)
     forks = torch.from_numpy(pairs.forks).to(device)
     steps = torch.arange(runs.rows.shape[1], device=device)
     at_fork = (steps == forks[:, None]) & runs.rows  # (batch, steps)
     attention = patched_rows(model, runs)
-    first_parts, second_parts = runs.encoder_parts
-    before = (decoder_parts(runs, FIRST_RUN, fitted), first_parts)
     outcome: dict = {
         "kind": swap.kind,
         "pairs": len(pairs),
         "exact": [_exact(trace) for trace in traces],
         "attended": _attended(traces, pairs, forks),
-        **{name: {} for name in ("change", "terms", "routes", "outside", "patches")},
+        "change": {},
+        "terms": {},
+        "routes": {},
+        "outside": {},
+        "patches": {},
     }
     for name, row_set in ROW_SETS.items():
         rows = at_fork if row_set.at_fork else runs.rows
-        patches = PATCHES if row_set.own_words else SAME_WORDS_PATCHES
-        second = SECOND_RUN if row_set.own_words else SECOND_SOURCE
-        second_attention = attention[second.key]
-        after = (decoder_parts(runs, second, fitted), second_parts)
-
-        routes = route_changes(before, after, runs.at_word)
-        shares, square = change_shares(routes, rows, runs.source_mask)
-        _, square_outside = change_shares(routes, rows, runs.source_mask & ~runs.at_word)
-        outcome["change"][name] = moved(attention[UNPATCHED], second_attention, rows)
-        outcome["routes"][name] = dict(zip(ROUTES, shares, strict=True))
-        outcome["outside"][name] = square_outside / square if square else None
+        second_run = SECOND_RUN if row_set.own_words else SECOND_SOURCE
+        outcome["change"][name] = moved(attention[UNPATCHED], attention[second_run.key], rows)
+        changes = ScoreChanges.of(runs, second_run, fitted)
+        routes = changes.routes(rows)
+        outcome["routes"][name] = routes.shares
+        outcome["outside"][name] = routes.outside
         if row_set.own_words:
-            terms, _ = change_shares(term_changes(before, after), rows, runs.source_mask)
-            outcome["terms"][name] = dict(zip(PAIRS, terms, strict=True))
+            outcome["terms"][name] = changes.terms(rows)
+        patches = PATCHES if row_set.own_words else SAME_WORDS_PATCHES
         outcome["patches"][name] = {
-            patch: flip_share(attention[patch], attention[UNPATCHED], second_attention, rows)
+            patch: flip_share(attention[patch], attention[UNPATCHED], attention[second_run.key], rows)
             for patch in patches
         }
     outcome["predictions"] = _predictions(trained, pairs, training, fitted)
@@ -617,16 +687,65 @@ def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fit
     return outcome
 
 
+@dataclass(frozen=True)
+class RouteShares:
+    """What the routes share of the scores' change.
+
+    Attributes:
+        shares: of the change, by route; None where it does not vary.
+        outside: squared change without the swapped word's column, over the whole one.
+    """
+
+    shares: dict[str, float | None]
+    outside: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreChanges:
+    """The change of scores between two runs, from the parts of their states."""
+
+    runs: TwoRuns
+    before: BothParts
+    after: BothParts
+
+    @classmethod
+    def of(cls, runs: TwoRuns, second: FromSecond, fitted: Fitted) -> "ScoreChanges":
+        """From the first run to one that takes so much from the second."""
+        first_parts, second_parts = runs.encoder_parts
+        before = (decoder_parts(runs, FIRST_RUN, fitted), first_parts)
+        after = (decoder_parts(runs, second, fitted), second_parts)
+        return cls(runs, before, after)
+
+    def routes(self, rows: Rows) -> RouteShares:
+        """What each of :data:`ROUTES` makes of the change in some rows."""
+        routes = route_changes(self.before, self.after, self.runs.at_word)
+        source_mask = self.runs.source_mask
+        shares, square = change_shares(routes, rows, source_mask)
+        _, square_outside = change_shares(routes, rows, source_mask & ~self.runs.at_word)
+        outside = square_outside / square if square else None
+        return RouteShares(dict(zip(ROUTES, shares, strict=True)), outside)
+
+    def terms(self, rows: Rows) -> dict[str, float | None]:
+        """What each of the nine terms (:data:`PAIRS`) makes of the change in some rows."""
+        terms = term_changes(self.before, self.after)
+        shares, _ = change_shares(terms, rows, self.runs.source_mask)
+        return dict(zip(PAIRS, shares, strict=True))
+
+
 def _exact(trace) -> float:
     right = (trace.logits.argmax(-1) == trace.target_outputs) | ~trace.target_mask
     return float(right.all(1).double().mean())
 
 
-def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
-    shares = []
+def _attended(traces: list[Trace], pairs: Pairs, forks: Tensor) -> list[float | None]:
+    shares: list[float | None] = []
     for trace, gold in zip(traces, torch.from_numpy(pairs.gold).T.to(forks.device), strict=True):
-        best = trace.attention[torch.arange(len(forks)), forks].argmax(-1)
-        shares.append(float((best == gold).double().mean()) if bool((gold >= 0).all()) else None)
+        if bool((gold < 0).any()):
+            shares.append(None)
+            continue
+        at_forks = trace.attention[torch.arange(len(forks)), forks]  # (batch, source)
+        attended = at_forks.argmax(-1) == gold
+        shares.append(float(attended.double().mean()))
     return shares
 
 
@@ -636,36 +755,42 @@ def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: F
     longest = (fitted.encoder.temporal.shape[0], fitted.decoder.temporal.shape[0])
     effects = fit_effects(model, training, len(task.source_vocabulary), longest)
     batch = collate(pairs.first, range(len(pairs))).to(device)
+    swapped = collate(pairs.second, range(len(pairs))).to(device)
     predicted = predict_rows(model, batch, model(batch), exchange_of(pairs, device), fitted, effects)
+    after = rerun(model, batch, swapped).attention
 
-    after = rerun(model, batch, collate(pairs.second, range(len(pairs))).to(device)).attention
+    every = batch.target_mask  # (batch, target)
     steps = torch.arange(after.shape[1], device=device)
-    fork = (steps == torch.from_numpy(pairs.forks).to(device)[:, None]) & batch.target_mask
-    changed = (predicted["none"].argmax(-1) != after.argmax(-1)) & batch.target_mask
-    sets = {"all": batch.target_mask, "fork": fork, "changed": changed}
-    return {name: _scores(predicted, after, rows) for name, rows in sets.items()}
+    forks = torch.from_numpy(pairs.forks).to(device)
+    at_fork = (steps == forks[:, None]) & every
+    changed = (predicted["none"].argmax(-1) != after.argmax(-1)) & every
+    return {
+        "all": _scores(predicted, after, every),
+        "fork": _scores(predicted, after, at_fork),
+        "changed": _scores(predicted, after, changed),
+    }
 
 
 def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
     """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
     if not rows.any():
         return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
-    missed = {
-        name: float(total_variation(attention[rows], after[rows]).double().mean())
-        for name, attention in predicted.items()
-    }
+    missed_by_none = _missed(predicted["none"][rows], after[rows])
     scores = {}
     for name, attention in predicted.items():
         if name == "uniform":  # all positions tie
             right = 1 / (after[rows] > 0).sum(-1).double()
         else:
             right = (attention.argmax(-1) == after.argmax(-1))[rows].double()
-        scores[name] = {
-            "similarity": 1 - missed[name],
-            "argmax": float(right.mean()),
-            "gain": 1 - missed[name] / missed["none"] if missed["none"] > 0 else None,
-        }
+        missed = _missed(attention[rows], after[rows])
+        gain = 1 - missed / missed_by_none if missed_by_none > 0 else None
+        scores[name] = {"similarity": 1 - missed, "argmax": float(right.mean()), "gain": gain}
     return scores
+
+
+def _missed(predicted: Float[Tensor, "rows source"], after: Float[Tensor, "rows source"]) -> float:
+    """The mean total variation between predicted rows and those of the second run."""
+    return float(total_variation(predicted, after).double().mean())
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
@@ -704,24 +829,35 @@ def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
 
 def _by_place(values: Tensor, places: Tensor, *, mask: Tensor, n: int) -> list[float | None]:
     """Return the mean of the values at each of the first `n` places; None where there is none."""
-    at_place = (values[mask & (places == place)] for place in range(n))
-    return [float(chosen.double().mean()) if len(chosen) else None for chosen in at_place]
+    means: list[float | None] = []
+    for place in range(n):
+        at_place = values[mask & (places == place)]
+        means.append(float(at_place.double().mean()) if len(at_place) else None)
+    return means
 
 
-def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
+def _example(trained: TrainedModel, pairs: Pairs, traces: list[Trace]) -> dict[str, object]:
     """The shortest pair as words and two matrices, each run on its own target; attention in thousandths."""
-    size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
-    sample = int(size.argmin())
-    task = trained.task
-    example: dict = {"position": int(pairs.positions[sample]), "fork": int(pairs.forks[sample])}
-    for name, trace in zip(("first", "second"), traces, strict=True):
-        source, target = trace.source_mask[sample], trace.target_mask[sample]
-        example[name] = {
-            "source": task.source_vocabulary.decode(trace.source_tokens[sample][source].tolist()),
-            "target": task.target_vocabulary.decode(trace.target_outputs[sample][target].tolist()),
-            "attention": (trace.attention[sample][target][:, source] * 1000).round().int().tolist(),
-        }
-    return example
+    longer_targets = np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
+    sample = int((pairs.first.source_lengths + longer_targets).argmin())
+    first, second = traces
+    return {
+        "position": int(pairs.positions[sample]),
+        "fork": int(pairs.forks[sample]),
+        "first": _example_of(trained.task, first, sample),
+        "second": _example_of(trained.task, second, sample),
+    }
+
+
+def _example_of(task: Task, trace: Trace, sample: int) -> dict[str, list]:
+    source_tokens = trace.source_tokens[sample][trace.source_mask[sample]]
+    target_tokens = trace.target_outputs[sample][trace.target_mask[sample]]
+    attention = trace.attention[sample][: len(target_tokens), : len(source_tokens)]
+    return {
+        "source": task.source_vocabulary.decode(source_tokens.tolist()),
+        "target": task.target_vocabulary.decode(target_tokens.tolist()),
+        "attention": (attention * 1000).round().int().tolist(),
+    }
 
 
 PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
@@ -877,38 +1013,42 @@ STEP = {
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Return what each kind of exchange does to attention; content words have no routes and patches."""
+    asked = measurements(config)
 
-    def table_of(records: Callable[[dict], list[dict]], columns: Columns, row: str) -> Table:
-        declared = SWAPPED | columns
-        asked = measurements(config)
-        return suite_frame(asked, store, records=records, columns=declared, names=NAMES, row=row)
+    def table_of(records: Callable[[dict], Iterable[dict]], columns: Columns, row: str) -> Table:
+        return suite_frame(asked, store, records=records, columns=SWAPPED | columns, names=NAMES, row=row)
 
     swaps = table_of(_swaps, SWAP, "an exchange in a network")
     changes = table_of(_changes, ROW_SET | CHANGE, "a set of rows of an exchange")
     routes = table_of(_routes, ROW_SET | ROUTE | SUM_OF_ROUTES, "a set of rows of an exchange")
     terms = table_of(_terms, TERM, "an exchange in a network")
     patches = table_of(_patches, ROW_SET | PATCH_NAME | PATCH, "a patch")
+    patched = table_of(_patched, ROW_SET | PATCHED, "a set of rows of an exchange")
     predictions = table_of(_predicted_rows, ROW_SET | PREDICTION_NAME | PREDICTION, "a prediction")
+    similarity = table_of(_similarity, ROW_SET | SIMILARITY, "a set of rows of an exchange")
     memory = table_of(_memory_of_order, MEMORY, "a place")
+    examples = table_of(_examples, STEP, "a step of a pair")
 
     by_swap = [*BY_KIND, "swap"]
+    by_rows = [*by_swap, *ROW_SET]
     by_place = summarise(memory, [*by_swap, "series", "place"], ["change"])
-    drawn = ["fork", "own"]
+    drawn = routes.query("rows in @drawn", drawn=["fork", "own"])
+    shares_of_swaps = [name for name in SWAP if name != "pairs"]
     return {
-        "routes": routes.query("rows in @drawn", drawn=drawn).select(*NAMES, *SWAPPED, *ROW_SET, *ROUTE),
-        "patches": table_of(_patched, ROW_SET | PATCHED, "a set of rows of an exchange"),
-        "predictions": table_of(_similarity, ROW_SET | SIMILARITY, "a set of rows of an exchange"),
+        "routes": drawn.select(*NAMES, *SWAPPED, *ROW_SET, *ROUTE),
+        "patches": patched,
+        "predictions": similarity,
         "memory": by_place.query("n > 0").select(*by_swap, "series", "place", *INTERVAL),
-        "examples": table_of(_examples, STEP, "a step of a pair").query("seed == 0"),
+        "examples": examples.query("seed == 0"),
         "swaps": swaps,
         "changes": changes,
         "terms": terms,
-        "swaps_by_kind": summarise(swaps, by_swap, [name for name in SWAP if name != "pairs"]),
-        "changes_by_kind": summarise(changes, [*by_swap, *ROW_SET], CHANGE),
-        "routes_by_kind": summarise(routes, [*by_swap, *ROW_SET], ROUTE | SUM_OF_ROUTES),
+        "swaps_by_kind": summarise(swaps, by_swap, shares_of_swaps),
+        "changes_by_kind": summarise(changes, by_rows, CHANGE),
+        "routes_by_kind": summarise(routes, by_rows, ROUTE | SUM_OF_ROUTES),
         "terms_by_kind": summarise(terms, by_swap, TERM),
-        "patches_by_kind": summarise(patches, [*by_swap, *ROW_SET, "patch"], PATCH),
-        "predictions_by_kind": summarise(predictions, [*by_swap, *ROW_SET, "prediction"], PREDICTION),
+        "patches_by_kind": summarise(patches, [*by_rows, "patch"], PATCH),
+        "predictions_by_kind": summarise(predictions, [*by_rows, "prediction"], PREDICTION),
     }
 
 
@@ -919,61 +1059,56 @@ def _named_swaps(m: dict, *, content: bool) -> Iterator[tuple[dict[str, str], di
             yield {"swap": swap, "swap_kind": measured["kind"]}, measured
 
 
-def _swaps(m: dict) -> list[dict]:
-    runs = ("first", "second")
-    rows = []
+def _swaps(m: dict) -> Iterator[dict]:
     for name, measured in _named_swaps(m, content=True):
-        exact = dict(zip(runs, measured["exact"], strict=True))
-        attended = dict(zip(runs, measured["attended"], strict=True))
-        rows.append({**name, "pairs": measured["pairs"], "exact": exact, "attended": attended})
-    return rows
+        first_exact, second_exact = measured["exact"]
+        first_attended, second_attended = measured["attended"]
+        yield {
+            **name,
+            "pairs": measured["pairs"],
+            "exact": {"first": first_exact, "second": second_exact},
+            "attended": {"first": first_attended, "second": second_attended},
+        }
 
 
-def _changes(m: dict) -> list[dict]:
-    return [
-        {**name, "rows": row_set, **measured["change"][row_set], "outside": measured["outside"][row_set]}
-        for name, measured in _named_swaps(m, content=True)
-        for row_set in ROW_SETS
-    ]
+def _changes(m: dict) -> Iterator[dict]:
+    for name, measured in _named_swaps(m, content=True):
+        for row_set in ROW_SETS:
+            change, outside = measured["change"][row_set], measured["outside"][row_set]
+            yield {**name, "rows": row_set, **change, "outside": outside}
 
 
-def _routes(m: dict) -> list[dict]:
-    rows = []
+def _routes(m: dict) -> Iterator[dict]:
     for name, measured in _named_swaps(m, content=False):
         for row_set in ("fork", "own", "same", "same_fork"):
             shares = measured["routes"][row_set]
-            defined = None not in shares.values()
-            sums = {
-                total: sum(shares[route] for route in routes) if defined else None
-                for total, routes in SUMS.items()
-            }
-            rows.append({**name, "rows": row_set, **shares, **sums})
-    return rows
+            yield {**name, "rows": row_set, **shares, **_sums_of_routes(shares)}
+
+
+def _sums_of_routes(shares: dict[str, float | None]) -> dict[str, float | None]:
+    if None in shares.values():
+        return dict.fromkeys(SUMS)
+    return {name: sum(shares[route] for route in routes) for name, routes in SUMS.items()}
 
 
 def _terms(m: dict) -> list[dict]:
     return [{**name, **measured["terms"]["fork"]} for name, measured in _named_swaps(m, content=False)]
 
 
-def _patches(m: dict) -> list[dict]:
-    return [
-        {**name, "rows": row_set, "patch": patch, **flipped}
-        for name, measured in _named_swaps(m, content=False)
-        for row_set, patches in measured["patches"].items()
-        for patch, flipped in patches.items()
-    ]
+def _patches(m: dict) -> Iterator[dict]:
+    for name, measured in _named_swaps(m, content=False):
+        for row_set, patches in measured["patches"].items():
+            for patch, flipped in patches.items():
+                yield {**name, "rows": row_set, "patch": patch, **flipped}
 
 
-def _patched(m: dict) -> list[dict]:
-    """Return one row for each set of rows of attention, a column for each patch."""
-    rows = []
+def _patched(m: dict) -> Iterator[dict]:
+    """Yield one row for each set of rows of attention, a column for each patch."""
     for name, measured in _named_swaps(m, content=False):
         for row_set in ("fork", "own"):
             patches = measured["patches"][row_set]
-            rows.append(
-                {**name, "rows": row_set} | {patch: flipped["share"] for patch, flipped in patches.items()}
-            )
-    return rows
+            shares = {patch: flipped["share"] for patch, flipped in patches.items()}
+            yield {**name, "rows": row_set, **shares}
 
 
 def _predictions_of(m: dict) -> Iterator[tuple[dict[str, str], dict]]:
@@ -982,48 +1117,45 @@ def _predictions_of(m: dict) -> Iterator[tuple[dict[str, str], dict]]:
             yield {**name, "rows": row_set}, measured["predictions"][row_set]
 
 
-def _predicted_rows(m: dict) -> list[dict]:
-    return [
-        {**name, "prediction": prediction, **scores}
-        for name, predictions in _predictions_of(m)
-        for prediction, scores in predictions.items()
-    ]
+def _predicted_rows(m: dict) -> Iterator[dict]:
+    for name, predictions in _predictions_of(m):
+        for prediction, scores in predictions.items():
+            yield {**name, "prediction": prediction, **scores}
 
 
-def _similarity(m: dict) -> list[dict]:
-    """Return one row for each set of rows of attention, a column for each prediction."""
-    return [
-        {**name, **{prediction: scores["similarity"] for prediction, scores in predictions.items()}}
-        for name, predictions in _predictions_of(m)
-    ]
+def _similarity(m: dict) -> Iterator[dict]:
+    """Yield one row for each set of rows of attention, a column for each prediction."""
+    for name, predictions in _predictions_of(m):
+        similarities = {prediction: scores["similarity"] for prediction, scores in predictions.items()}
+        yield {**name, **similarities}
 
 
-def _memory_of_order(m: dict) -> list[dict]:
-    return [
-        {**name, "series": series, "place": place, "change": change}
-        for name, measured in _named_swaps(m, content=False)
-        if measured["kind"] == "order"
-        for series in MEMORY_OF
-        for place, change in enumerate(measured["memory"][series][:PLACES])
-    ]
+def _memory_of_order(m: dict) -> Iterator[dict]:
+    for name, measured in _named_swaps(m, content=False):
+        if measured["kind"] != "order":
+            continue
+        for series in MEMORY_OF:
+            for place, change in enumerate(measured["memory"][series][:PLACES]):
+                yield {**name, "series": series, "place": place, "change": change}
 
 
-def _examples(m: dict) -> list[dict]:
-    """Return a row for each step: the word predicted, and its row of attention in one string."""
-    rows = []
+def _examples(m: dict) -> Iterator[dict]:
+    """Yield a row for each step: the word predicted, and its row of attention in one string."""
     for name, measured in _named_swaps(m, content=False):
         example = measured["example"]
         for run in ("first", "second"):
-            sentence = {
-                "run": run,
-                "position": example["position"],
-                "source": " ".join(example[run]["source"]),
-            }
-            for step, thousandths in enumerate(example[run]["attention"]):
-                weights = " ".join(f"{weight / 1000:g}" for weight in thousandths)
-                predicted = {"target_position": step, "predicted": example[run]["target"][step]}
-                rows.append({**name, **sentence, **predicted, "attention": weights})
-    return rows
+            sentence = example[run]
+            for step, thousandths in enumerate(sentence["attention"]):
+                weights = [f"{weight / 1000:g}" for weight in thousandths]
+                yield {
+                    **name,
+                    "run": run,
+                    "position": example["position"],
+                    "source": " ".join(sentence["source"]),
+                    "target_position": step,
+                    "predicted": sentence["target"][step],
+                    "attention": " ".join(weights),
+                }
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:

@@ -6,7 +6,9 @@ W_D meets the decoder's state, W_C the context; the attention α_st is the netwo
 pieces are weighed is this project's definition: the paper's available text says nothing of the readout.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,7 +23,7 @@ from companion.data.task import Task
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
-from companion.runs.columns import Column, Columns, share
+from companion.runs.columns import Column, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.store import Store, TrainedModel
@@ -41,42 +43,66 @@ def followers(corpus: Corpus) -> dict[int, int]:
         words = corpus.target(i)
         read += [[BOS], words]
         following += [words, [EOS]]
-    both, seen = np.unique(
-        np.stack([np.concatenate(read), np.concatenate(following)]), axis=1, return_counts=True
-    )
-    best: dict[int, tuple[int, int]] = {}
-    for (v, w), n in zip(both.T.tolist(), seen.tolist(), strict=True):
-        best[v] = max(best.get(v, (n, -w)), (n, -w))
-    return {v: -w for v, (_, w) in best.items()}
+    pairs = np.stack([np.concatenate(read), np.concatenate(following)])
+    distinct, counts = np.unique(pairs, axis=1, return_counts=True)  # sorted by the token read, then the next
+    best: dict[int, int] = {}
+    most: dict[int, int] = {}
+    for (token, next_token), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
+        if count > most.get(token, 0):  # the first of equals has the lowest number
+            most[token] = count
+            best[token] = next_token
+    return best
 
 
-Logits, Counts, Outputs = Float[Tensor, "tokens words"], Int[Tensor, " tokens"], Int[Tensor, " outputs"]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dictionary:
+    """The word that each token's part of the states says, and the word that it should say."""
 
+    logits: Float[Tensor, "tokens words"]
+    expected: dict[int, int]  # by token; others are not judged
+    counts: Int[Tensor, " tokens"]  # how often each occurs in training
+    token_names: tuple[str, ...]
+    word_names: tuple[str, ...]
+    outputs: Int[Tensor, " outputs"]  # words that a network may say
 
-def judged(
-    logits: Logits, expected: dict[int, int], counts: Counts, outputs: Outputs, names: tuple[tuple, tuple]
-) -> dict:
-    token_names, word_names = names
-    best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
-    seen = [token for token in expected if counts[token] > 0]
-    right = torch.tensor([bool(best[token, 0] == expected[token]) for token in seen], dtype=torch.float64)
-    weight = counts[seen].double() if seen else torch.zeros(0, dtype=torch.float64)
-    frequent = [token for token in counts.argsort(descending=True, stable=True).tolist() if counts[token] > 0]
-    return {
-        "words": len(seen),
-        "accuracy": float(right.mean()) if seen else None,
-        "frequency_weighted": float((right * weight).sum() / weight.sum()) if seen else None,
-        "chance": 1 / len(outputs),
-        "listed": [
-            {
-                "token": token_names[token],
-                "count": int(counts[token]),
-                "expected": word_names[expected[token]] if token in expected else None,
-                "top": [word_names[word] for word in best[token].tolist()],
-            }
-            for token in frequent[:LISTED]
-        ],
-    }
+    def judged(self) -> dict:
+        """How many words are as expected, and which words the most frequent tokens say."""
+        columns = self.logits[:, self.outputs].topk(min(TOP, len(self.outputs)), dim=1).indices
+        said = self.outputs[columns]  # (tokens, TOP)
+        return {
+            "words": len(self._seen()),
+            **self._accuracy(said[:, 0]),
+            "chance": 1 / len(self.outputs),
+            "listed": [self._line(token, said[token].tolist()) for token in self._most_frequent()],
+        }
+
+    def _seen(self) -> list[int]:
+        return [token for token in self.expected if self.counts[token] > 0]
+
+    def _accuracy(self, said: Int[Tensor, " tokens"]) -> dict[str, float | None]:
+        seen = self._seen()
+        if not seen:
+            return {"accuracy": None, "frequency_weighted": None}
+        right = [bool(said[token] == self.expected[token]) for token in seen]
+        right = torch.tensor(right, dtype=torch.float64)
+        weight = self.counts[seen].double()
+        weighted = (right * weight).sum() / weight.sum()
+        return {"accuracy": float(right.mean()), "frequency_weighted": float(weighted)}
+
+    def _most_frequent(self) -> list[int]:
+        by_count = self.counts.argsort(descending=True, stable=True).tolist()
+        return [token for token in by_count if self.counts[token] > 0][:LISTED]
+
+    def _line(self, token: int, said: list[int]) -> dict:
+        expected = None
+        if token in self.expected:
+            expected = self.word_names[self.expected[token]]
+        return {
+            "token": self.token_names[token],
+            "count": int(self.counts[token]),
+            "expected": expected,
+            "top": [self.word_names[word] for word in said],
+        }
 
 
 PATHS = ("decoder", "context")
@@ -84,17 +110,35 @@ ALL = frozenset(STATE_PARTS)
 NONE: frozenset[str] = frozenset()
 BATCH = 64  # samples: six tables of logits are held at once
 
-Ablation = tuple[frozenset[str], frozenset[str]]  # parts kept of the decoder's path, and of the context
+
+@dataclass(frozen=True)
+class Ablation:
+    """The parts that are kept of the decoder's state, and of the context."""
+
+    decoder: frozenset[str] = ALL
+    context: frozenset[str] = ALL
+
+
 LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 
 def _ablations() -> dict[str, Ablation]:
-    ablations: dict = {"full": (ALL, ALL), "context_none": (ALL, NONE), "decoder_none": (NONE, ALL)}
+    ablations = {
+        "full": Ablation(),
+        "context_none": Ablation(context=NONE),
+        "decoder_none": Ablation(decoder=NONE),
+    }
     for part in STATE_PARTS:
-        alone, others = frozenset({part}), ALL - {part}
-        ablations |= {f"context_only_{part}": (ALL, alone), f"context_without_{part}": (ALL, others)}
-        ablations |= {f"decoder_only_{part}": (alone, ALL), f"decoder_without_{part}": (others, ALL)}
-        ablations |= {f"alone_context_{part}": (NONE, alone), f"alone_decoder_{part}": (alone, NONE)}
+        alone = frozenset({part})
+        others = ALL - alone
+        ablations |= {
+            f"context_only_{part}": Ablation(context=alone),
+            f"context_without_{part}": Ablation(context=others),
+            f"decoder_only_{part}": Ablation(decoder=alone),
+            f"decoder_without_{part}": Ablation(decoder=others),
+            f"alone_context_{part}": Ablation(decoder=NONE, context=alone),
+            f"alone_decoder_{part}": Ablation(decoder=alone, context=NONE),
+        }
     return ablations
 
 
@@ -109,42 +153,86 @@ def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     W_D χ^D.
     """
     fitted = fit_components(trained, fit_samples)
-    task, readout = trained.task, trained.model.readout
+    layer = OutputLayer(trained, fitted)
+    task = trained.task
     outputs = torch.tensor(sorted({EOS, *np.unique(task.train.target_ids).tolist()}))
-    # W_D, W_C: (words, width)
-    weights = readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
-    bias = readout.bias.detach().cpu()
-    means = torch.stack(
-        [mean_state(side).float() @ weight.T for side, weight in zip(_sides(fitted), weights, strict=True)]
-    )  # (path, words)
-    right = {(how, name): torch.zeros(2) for how in REPLACEMENTS for name in ABLATIONS}
-    rows, margins = torch.zeros(2), Margins(outputs)
+    accuracy = AblatedAccuracy(layer)
+    margins = Margins(outputs)
     for trace in traces(trained.model, task.held_out, batch_size=BATCH):
-        parts = logit_parts(fitted, trace, weights)
+        parts = layer.parts(trace)
         words = trace.target_outputs[trace.target_mask].cpu()
-        is_word = words != EOS
-        rows += torch.tensor([len(words), float(is_word.sum())])
-        for name, kept in ABLATIONS.items():
-            logits = ablated(parts, kept) + bias
-            for how in REPLACEMENTS:
-                if how == "mean":
-                    gone = [i for i in range(2) if "temporal" not in kept[i]]
-                    logits = logits + means[gone].sum(0) if gone else logits
-                hit = logits.argmax(-1) == words
-                right[how, name] += torch.tensor([float(hit.sum()), float((hit & is_word).sum())])
-        margins.update(parts, bias, words)
+        accuracy.update(parts, words)
+        margins.update(parts, layer.bias, words)
     return {
         "quality": trained.history["held_out"],
-        "accuracy": _nested(right, rows, 0),
-        "word_accuracy": _nested(right, rows, 1),
+        "accuracy": accuracy.of_all_tokens(),
+        "word_accuracy": accuracy.of_words(),
         "chance": chance(task),
         **margins.result(),
-        **_dictionaries(task, fitted, weights, bias + means.sum(0), outputs),
+        **_dictionaries(task, layer, outputs),
     }
 
 
-def _sides(fitted: Fitted) -> tuple[Components, Components]:
-    return fitted.decoder, fitted.encoder
+class OutputLayer:
+    """The output layer of a network, as it reads parts of states."""
+
+    def __init__(self, trained: TrainedModel, fitted: Fitted):
+        readout = trained.model.readout
+        weights = readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
+        self.fitted = fitted
+        self.of_decoder, self.of_context = weights  # W_D, W_C: (words, width)
+        self.bias = readout.bias.detach().cpu()
+        self.decoder_mean = mean_state(fitted.decoder).float() @ self.of_decoder.T  # logits of the mean state
+        self.context_mean = mean_state(fitted.encoder).float() @ self.of_context.T
+
+    def parts(self, trace: Trace) -> LogitParts:
+        """What each part of each path adds to the logits."""
+        decoder, encoder = self.fitted.split(trace)
+        states = [part[trace.target_mask] for part in decoder]
+        contexts = [(trace.attention @ part)[trace.target_mask] for part in encoder]
+        from_decoder = torch.stack(states).cpu() @ self.of_decoder.T
+        from_context = torch.stack(contexts).cpu() @ self.of_context.T
+        return torch.stack([from_decoder, from_context])
+
+    def with_means(self, logits: Float[Tensor, "rows words"], kept: Ablation) -> Float[Tensor, "rows words"]:
+        """Add the mean of the temporal parts that are dropped."""
+        gone = []
+        if "temporal" not in kept.decoder:
+            gone.append(self.decoder_mean)
+        if "temporal" not in kept.context:
+            gone.append(self.context_mean)
+        if not gone:
+            return logits
+        return logits + torch.stack(gone).sum(0)
+
+
+class AblatedAccuracy:
+    """How often networks without some of their parts predict the right word."""
+
+    def __init__(self, layer: OutputLayer):
+        self.layer = layer
+        self.tokens = {how: dict.fromkeys(ABLATIONS, 0) for how in REPLACEMENTS}  # predicted correctly
+        self.words = {how: dict.fromkeys(ABLATIONS, 0) for how in REPLACEMENTS}  # the same without end marks
+        self.n_tokens = 0
+        self.n_words = 0
+
+    def update(self, parts: LogitParts, expected: Int[Tensor, " rows"]) -> None:
+        is_word = expected != EOS
+        self.n_tokens += len(expected)
+        self.n_words += int(is_word.sum())
+        for name, kept in ABLATIONS.items():
+            with_zero = ablated(parts, kept) + self.layer.bias
+            with_mean = self.layer.with_means(with_zero, kept)
+            for how, logits in (("zero", with_zero), ("mean", with_mean)):
+                hit = logits.argmax(-1) == expected
+                self.tokens[how][name] += int(hit.sum())
+                self.words[how][name] += int((hit & is_word).sum())
+
+    def of_all_tokens(self) -> dict[str, dict[str, float | None]]:
+        return {how: _shares_of(counts, self.n_tokens) for how, counts in self.tokens.items()}
+
+    def of_words(self) -> dict[str, dict[str, float | None]]:
+        return {how: _shares_of(counts, self.n_words) for how, counts in self.words.items()}
 
 
 def mean_state(components: Components) -> Float[Tensor, " width"]:
@@ -152,16 +240,9 @@ def mean_state(components: Components) -> Float[Tensor, " width"]:
     return (counts @ components.temporal / counts.sum()).cpu()
 
 
-def logit_parts(fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]) -> LogitParts:
-    decoder, encoder = fitted.split(trace)
-    states = [part[trace.target_mask] for part in decoder]
-    context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
-    return torch.stack([torch.stack(states).cpu() @ weights[0].T, torch.stack(context).cpu() @ weights[1].T])
-
-
 def ablated(parts: LogitParts, kept: Ablation) -> Float[Tensor, "rows words"]:
     total = torch.zeros_like(parts[0, 0])
-    for path, names in zip(parts, kept, strict=True):
+    for path, names in zip(parts, (kept.decoder, kept.context), strict=True):
         for part, name in zip(path, STATE_PARTS, strict=True):
             if name in names:
                 total += part
@@ -184,10 +265,12 @@ class Margins:
         known = torch.isin(words, self.outputs)
         column = torch.tensor([self.place[word] for word in words[known].tolist()], dtype=torch.int64)
         pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)
-        pieces = torch.cat([pieces, bias[self.outputs].expand(1, *pieces.shape[1:])])
+        bias_piece = bias[self.outputs].expand(1, *pieces.shape[1:])
+        pieces = torch.cat([pieces, bias_piece])
         pieces = pieces - pieces.mean(-1, keepdim=True)
         total = pieces.sum(0)
-        margin = pieces.gather(-1, column[None, :, None].expand(7, -1, 1))[..., 0].double()  # (7, rows)
+        right = column[None, :, None].expand(7, -1, 1)
+        margin = pieces.gather(-1, right)[..., 0].double()  # (7, rows)
         self.margin += margin.sum(1)
         self.product += margin @ margin.sum(0)
         self.logits += torch.stack([(piece * total).sum(dtype=torch.float64) for piece in pieces])
@@ -196,49 +279,68 @@ class Margins:
     def result(self) -> dict[str, dict[str, float | None]]:
         total = self.margin.sum()
         covariance = self.product / self.rows - self.margin * total / self.rows**2
-        names = [*(f"{path}_{part}" for path in PATHS for part in STATE_PARTS), "bias"]
-        shares = {
-            "margin_share": self.margin / total,
-            "margin_covariance": covariance / covariance.sum(),
-            "logit_share": self.logits / self.logits.sum(),
+        return {
+            "margin_share": _by_piece(self.margin / total),
+            "margin_covariance": _by_piece(covariance / covariance.sum()),
+            "logit_share": _by_piece(self.logits / self.logits.sum()),
+            "mean_margin": plain(total / self.rows),
         }
-        named_shares = {
-            kind: dict(zip(names, map(plain, share), strict=True)) for kind, share in shares.items()
-        }
-        return named_shares | {"mean_margin": plain(total / self.rows)}
+
+
+def _by_piece(shares: Float[Tensor, " pieces"]) -> dict[str, float | None]:
+    """The share of each part of each path, and of the bias."""
+    names = [f"{path}_{part}" for path in PATHS for part in STATE_PARTS]
+    return dict(zip([*names, "bias"], map(plain, shares), strict=True))
 
 
 def chance(task: Task) -> dict[str, float]:
     """Accuracy on held-out outputs of always saying the most frequent output of training."""
-    shares = {}
-    for name, ends in (("all", 1), ("words", 0)):
-        counts = np.bincount(task.train.target_ids, minlength=len(task.target_vocabulary))
-        counts[EOS] += ends * len(task.train)
-        judged_on = np.bincount(task.held_out.target_ids, minlength=len(counts))
-        judged_on[EOS] += ends * len(task.held_out)
-        shares[name] = plain(judged_on[counts.argmax()] / judged_on.sum())
-    return shares
+    words = len(task.target_vocabulary)
+    train = np.bincount(task.train.target_ids, minlength=words)
+    held_out = np.bincount(task.held_out.target_ids, minlength=words)
+    without_ends = _most_frequent_share(train, held_out)
+    train[EOS] += len(task.train)
+    held_out[EOS] += len(task.held_out)
+    return {"all": _most_frequent_share(train, held_out), "words": without_ends}
 
 
-def _dictionaries(task: Task, fitted: Fitted, weights, constant: Tensor, outputs: Tensor) -> dict:
+def _most_frequent_share(train: Int[np.ndarray, " words"], held_out: Int[np.ndarray, " words"]) -> float:
+    """The share of held-out outputs that are the most frequent one of training."""
+    return plain(held_out[train.argmax()] / held_out.sum())
+
+
+def _dictionaries(task: Task, layer: OutputLayer, outputs: Int[Tensor, " outputs"]) -> dict:
+    encoder, decoder = layer.fitted.encoder, layer.fitted.decoder
     expected, known_from = translations(task)
-    words = task.source_vocabulary.words, task.target_vocabulary.words
-    of_source = fitted.encoder.input.cpu().float() @ weights[1].T
-    of_read = fitted.decoder.input.cpu().float() @ weights[0].T
-    counts = fitted.encoder.token_counts.cpu()
-    alone = judged(of_source, expected, counts, outputs, words)
-    around_mean = judged(of_source + constant, expected, counts, outputs, words)
-    read = (task.target_vocabulary.words, words[1])
-    follow = judged(of_read, followers(task.train), fitted.decoder.token_counts.cpu(), outputs, read)
+    of_source = Dictionary(
+        logits=encoder.input.cpu().float() @ layer.of_context.T,
+        expected=expected,
+        counts=encoder.token_counts.cpu(),
+        token_names=task.source_vocabulary.words,
+        word_names=task.target_vocabulary.words,
+        outputs=outputs,
+    )
+    constant = layer.bias + (layer.decoder_mean + layer.context_mean)
+    around_mean = replace(of_source, logits=of_source.logits + constant).judged()
+    del around_mean["listed"]
+    of_read = replace(
+        of_source,
+        logits=decoder.input.cpu().float() @ layer.of_decoder.T,
+        expected=followers(task.train),
+        counts=decoder.token_counts.cpu(),
+        token_names=task.target_vocabulary.words,
+    )
     return {
-        "dictionary": alone | {"known_from": known_from},
-        "dictionary_around_mean": {key: value for key, value in around_mean.items() if key != "listed"},
-        "followers": follow,
+        "dictionary": of_source.judged() | {"known_from": known_from},
+        "dictionary_around_mean": around_mean,
+        "followers": of_read.judged(),
     }
 
 
-def _nested(right: dict, rows: Tensor, column: int) -> dict:
-    return {how: {n: plain(right[how, n][column] / rows[column]) for n in ABLATIONS} for how in REPLACEMENTS}
+def _shares_of(counts: dict[str, int], rows: int) -> dict[str, float | None]:
+    """Counts over rows, divided in single precision."""
+    n_rows = torch.tensor(float(rows))
+    return {name: plain(torch.tensor(float(count)) / n_rows) for name, count in counts.items()}
 
 
 SHARES = ("margin_share", "margin_covariance", "logit_share")
@@ -302,38 +404,42 @@ CHANCE = {
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
-    def of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
-        return suite_frame(
-            measurements(config), store, records=records, columns=columns, names=NAMES, row=row
-        )
-
-    accuracy = of(_accuracy, ACCURACY | DERIVED, "a network without some of its parts")
-    shares = of(_shares, SHARE, "a part of a network's logits")
-    dictionaries = of(_dictionaries_read, DICTIONARY, "a table of words read off a network")
+    of = partial(suite_frame, measurements(config), store, names=NAMES)
+    accuracy = of(records=_accuracy, columns=ACCURACY | DERIVED, row="a network without some of its parts")
+    shares = of(records=_shares, columns=SHARE, row="a part of a network's logits")
+    words = of(records=_words, columns=WORDS, row="a word")
+    dictionaries = of(
+        records=_dictionaries_read, columns=DICTIONARY, row="a table of words read off a network"
+    )
+    chances = of(records=_chance, columns=CHANCE, row="a kind of network")
     by_ablation = accuracy.rename(zero="accuracy.zero", mean="accuracy.mean", words_only="word_accuracy")
     dropped = ("accuracy.zero", "accuracy.mean", "word_accuracy", *DERIVED)
+    read = ("accuracy", "frequency_weighted")
     return {
         "accuracy": accuracy.select(*NAMES, *ACCURACY),
         "shares": shares,
-        "words": of(_words, WORDS, "a word").query("seed == 0"),
+        "words": words.query("seed == 0"),
         "dictionaries": dictionaries,
-        "chance": of(_chance, CHANCE, "a kind of network").query("seed == 0"),
+        "chance": chances.query("seed == 0"),
         "accuracy_by_kind": summarise(by_ablation, [*BY_KIND, "ablation"], dropped),
         "shares_by_kind": summarise(shares, [*BY_KIND, "part"], SHARES),
-        "dictionaries_by_kind": summarise(
-            dictionaries, [*BY_KIND, "dictionary"], ("accuracy", "frequency_weighted")
-        ),
+        "dictionaries_by_kind": summarise(dictionaries, [*BY_KIND, "dictionary"], read),
     }
 
 
-def _accuracy(m: dict) -> list[dict]:
-    zero, mean, chance = m["accuracy"]["zero"], m["accuracy"]["mean"], m["chance"]["all"]
-    return [
-        {"ablation": name, "chance": chance, "zero": zero[name], "mean": mean[name]}
-        | {"words_only": m["word_accuracy"]["zero"][name]}
-        | {"above_chance": zero[name] - chance, "lost": zero["full"] - zero[name]}
-        for name in ABLATIONS
-    ]
+def _accuracy(m: dict) -> Iterator[dict]:
+    zero, mean, words_only = m["accuracy"]["zero"], m["accuracy"]["mean"], m["word_accuracy"]["zero"]
+    chance = m["chance"]["all"]
+    for name in ABLATIONS:
+        yield {
+            "ablation": name,
+            "chance": chance,
+            "zero": zero[name],
+            "mean": mean[name],
+            "words_only": words_only[name],
+            "above_chance": zero[name] - chance,
+            "lost": zero["full"] - zero[name],
+        }
 
 
 def _shares(m: dict) -> list[dict]:

@@ -1,7 +1,7 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition import STATE_PARTS, ShareSums, alignment_terms
+from attnlib.decomposition import STATE_PARTS, Parts, ShareSums, alignment_terms
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell, Positions
@@ -43,51 +43,67 @@ from notebooks.shared.summaries import rows_of, summarise, wide
 
 INPUTS = ("null", "average", "average_by_position")
 Curve, Counts = Float[Tensor, "positions width"], Float[Tensor, " positions"]
-Curves = tuple[Float[Tensor, "source width"], Float[Tensor, "target width"]]  # encoder's, decoder's
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """A state at each position, of both sides."""
+
+    encoder: Float[Tensor, "source width"]
+    decoder: Float[Tensor, "target width"]
 
 
 def wordless_input(
     embedding: Float[Tensor, "tokens width"], components: Components, kind: str, length: int
 ) -> Float[Tensor, "length width"]:
     """The input that stands for words at every position; beyond the fitted positions the overall mean."""
-    counts = components.pair_counts.to(embedding)  # (tokens, positions)
     if kind == "null":
         return torch.zeros(length, embedding.shape[1]).to(embedding)
-    average = (counts.sum(1) @ embedding / counts.sum()).expand(length, -1)
+    counts = components.pair_counts.to(embedding)  # (tokens, positions)
+    mean = counts.sum(1) @ embedding / counts.sum()
+    average = mean.expand(length, -1)
     if kind == "average":
         return average
     inputs = average.clone()
-    for t in range(min(length, components.n_positions)):
-        if counts[:, t].any():
-            inputs[t] = counts[:, t] @ embedding / counts[:, t].sum()
+    for position in range(min(length, components.n_positions)):
+        at_position = counts[:, position]
+        if at_position.any():
+            inputs[position] = at_position @ embedding / at_position.sum()
     return inputs
 
 
 def wordless_states(trained: TrainedModel, fitted: Fitted, kind: str) -> Curves:
     """Mean states without words at every position of the components' tables."""
     model, corpus = trained.model, trained.task.train.subset(np.arange(fitted.samples))
-    sources, targets = corpus.source_lengths + 1, corpus.target_lengths + 1  # end marks
+    source_lengths = corpus.source_lengths + 1  # with end marks
+    target_lengths = corpus.target_lengths + 1
+    n_source, n_target = fitted.encoder.n_positions, fitted.decoder.n_positions
     with torch.inference_mode():
-        read = wordless_input(model.source_embedding.weight, fitted.encoder, kind, fitted.encoder.n_positions)
-        encoder = model.encode_inputs(read[None])[0][0]
-        lengths = np.unique(sources)
-        starts = last_states(model, read, lengths)
-        read = wordless_input(model.target_embedding.weight, fitted.decoder, kind, fitted.decoder.n_positions)
+        source = wordless_input(model.source_embedding.weight, fitted.encoder, kind, n_source)
+        target = wordless_input(model.target_embedding.weight, fitted.decoder, kind, n_target)
+        encoder = model.encode_inputs(source[None])[0][0]
+        lengths = np.unique(source_lengths)
+        starts = last_states(model, source, lengths)
         if starts is None:
-            return encoder, model.decode_inputs(read[None], None)[0]
-        states = model.decode_inputs(read.expand(len(lengths), -1, -1), starts)
-    reached = torch.tensor(
-        np.array([[(targets[sources == u] > s).sum() for s in range(len(read))] for u in lengths]),
-        dtype=torch.float64,
-    ).to(states.device)
-    weight = reached / reached.sum(0).clamp(min=1)  # (lengths, target)
-    return encoder, (weight[:, :, None] * states.double()).sum(0).to(states.dtype)
+            return Curves(encoder, model.decode_inputs(target[None], None)[0])
+        states = model.decode_inputs(target.expand(len(lengths), -1, -1), starts)  # (lengths, target, width)
+    reached = [_reached(target_lengths[source_lengths == length], n_target) for length in lengths]
+    reached = torch.from_numpy(np.array(reached)).to(states.device, torch.float64)  # (lengths, target)
+    weight = reached / reached.sum(0).clamp(min=1)
+    decoder = (weight[:, :, None] * states.double()).sum(0)
+    return Curves(encoder, decoder.to(states.dtype))
+
+
+def _reached(target_lengths: Int[np.ndarray, " samples"], positions: int) -> list[int]:
+    """How many targets reach each position."""
+    return [int((target_lengths > position).sum()) for position in range(positions)]
 
 
 def last_states(model, inputs: Float[Tensor, "source width"], lengths: np.ndarray) -> State | None:
     """The state that each length of input ends in, a row a length; None for AO."""
     rows = inputs.expand(len(lengths), -1, -1)[:, : int(lengths.max())]
-    return model.encode_inputs(rows, torch.from_numpy(lengths).to(inputs.device))[1]
+    _, last = model.encode_inputs(rows, torch.from_numpy(lengths).to(inputs.device))
+    return last
 
 
 def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float | None]:
@@ -104,22 +120,27 @@ def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float |
         return dict.fromkeys(("r2", "r2_centred", "cosine"))
     error = float((weight * (temporal - curve).square()).sum())
     centred_error = float((weight * (temporal_moves - curve_moves).square()).sum())
-    together = float((weight * temporal_moves * curve_moves).sum())
+    cosine = 0.0
+    if curve_spread > 0:
+        together = float((weight * temporal_moves * curve_moves).sum())
+        cosine = together / (temporal_spread * curve_spread) ** 0.5
     return {
         "r2": 1 - error / temporal_spread,
         "r2_centred": 1 - centred_error / temporal_spread,
-        "cosine": together / (temporal_spread * curve_spread) ** 0.5 if curve_spread > 0 else 0.0,
+        "cosine": cosine,
     }
 
 
 def plane(temporal: Curve, counts: Counts) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
     """The two main directions of the temporal components over positions, and their mean."""
+    temporal = temporal.double()
     weight = (counts.double() / counts.sum())[:, None]
-    centre = (weight * temporal.double()).sum(0)
-    weighted = (temporal.double() - centre) * weight.sqrt()  # (position, width)
+    centre = (weight * temporal).sum(0)
+    weighted = (temporal - centre) * weight.sqrt()  # (position, width)
     directions = torch.linalg.svd(weighted, full_matrices=False).Vh[:2].T  # (width, 2)
-    along = (temporal.double() @ directions)[counts > 0]
-    return directions * torch.where(along[-1] < along[0], -1.0, 1.0), centre
+    along = (temporal @ directions)[counts > 0]
+    first, last = along[0], along[-1]
+    return directions * torch.where(last < first, -1.0, 1.0), centre
 
 
 # Sentences longer than any a network was trained on: does attention keep to its place, do clocks go on?
@@ -131,9 +152,9 @@ Attention = Float[Tensor, "batch target source"]
 
 def longer_task(spec, length: int) -> Task | None:
     """The task of a model with sentences of one other length; None where its lengths cannot be set."""
-    options = dict(spec.task_options)
     if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
         return None
+    options = dict(spec.task_options)
     options |= {"min_length": length, "max_length": length, "n_held_out": SAMPLES, "n_train": SAMPLES}
     longer = load_task(spec.task, tuple(sorted(options.items())))
     planned = load_task(spec.task, spec.task_options)
@@ -146,10 +167,10 @@ def longer_task(spec, length: int) -> Task | None:
 def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
     """The source position of each word to write, by the task's links; −1 where none is known."""
     places = torch.full(tuple(batch.target_output.shape), -1)
+    n_words = (batch.target_mask.sum(1) - 1).tolist()
     for row, sample in enumerate(batch.indices.tolist()):
         if task.gold is None:
-            words = int(batch.target_mask[row].sum()) - 1
-            places[row, :words] = torch.arange(words)
+            places[row, : n_words[row]] = torch.arange(n_words[row])
         elif sample < len(task.gold):  # real text may have links of its first samples alone
             for place, step in sorted(task.gold[sample]):  # of a word with several the last one counts
                 places[row, step] = place
@@ -170,13 +191,13 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
         if task is None:
             return None
         try:
-            by_position, temporal = _by_position(trained, task)
+            sentences = LongSentences.of(trained, task)
         except BadInput:  # a table of positions that ends before the sentence does
             continue
-        lengths.append({"length": length, "factor": factor, **_over_positions(by_position)})
+        lengths.append({"length": length, "factor": factor, **sentences.over_positions()})
         if factor == FACTORS[-1]:
-            positions = _at_positions(by_position, temporal, shortest)
-            average_input = _beyond(trained, fitted, temporal, longest)
+            positions = sentences.at_positions(shortest)
+            average_input = _beyond(trained, fitted, sentences.temporal, longest)
     return {
         "trained_up_to": longest,
         "lengths": lengths,
@@ -185,62 +206,80 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
     }
 
 
-def _over_positions(by_position: dict[str, Tensor]) -> dict[str, float | int | None]:
-    left = (by_position["in_place"] < 0.5).nonzero().flatten()
-    return {
-        "word_accuracy": round(float(by_position["word_accuracy"].mean()), 6),
-        "in_place": round(float(by_position["in_place"].mean()), 6),
-        "leaves": int(left[0]) if len(left) else None,
-    }
+@dataclass(frozen=True, eq=False)
+class LongSentences:
+    """What a network does on sentences of one length.
 
+    Attributes:
+        word_accuracy: share of words predicted correctly, by target position.
+        in_place: attention within one position of the word's own.
+        temporal_in_place: the same of attention from temporal components alone.
+        temporal: the encoder's temporal components on these sentences.
+    """
 
-def _at_positions(by_position: dict[str, Tensor], temporal: Curve, shortest: int) -> list[dict[str, float]]:
-    step_sizes = (temporal[1:] - temporal[:-1]).norm(dim=-1)
-    speed = step_sizes / step_sizes[: shortest - 1].mean()
-    columns = {**by_position, "speed": speed[: len(by_position["in_place"])]}
-    rows = torch.stack(list(columns.values())).T  # (position, column)
-    return [
-        {"position": position} | {name: round(number, 5) for name, number in zip(columns, row, strict=True)}
-        for position, row in enumerate(rows.tolist())
-    ]
+    word_accuracy: Float[Tensor, " target"]
+    in_place: Float[Tensor, " target"]
+    temporal_in_place: Float[Tensor, " target"]
+    temporal: Curve
 
-
-def _by_position(trained: TrainedModel, task: Task) -> tuple[dict[str, Tensor], Curve]:
-    """Return numbers of each target position, and the encoder's temporal components on these sentences."""
-    model, length = trained.model, int(task.held_out.source_lengths[0])
-    encoder, decoder = (
-        Components(model.config.width, n_tokens=len(words), n_positions=length + 1)
-        for words in (task.source_vocabulary, task.target_vocabulary)
-    )
-    right_and_near = torch.zeros(2, length, dtype=torch.float64)
-    with torch.inference_mode():
+    @classmethod
+    def of(cls, trained: TrainedModel, task: Task) -> "LongSentences":
+        """Of the held-out sentences of a task, all of one length."""
+        model, length = trained.model, int(task.held_out.source_lengths[0])
+        device, width, positions = model.readout.weight.device, model.config.width, length + 1
+        encoder = Components(width, n_tokens=len(task.source_vocabulary), n_positions=positions)
+        decoder = Components(width, n_tokens=len(task.target_vocabulary), n_positions=positions)
+        right = torch.zeros(length, dtype=torch.float64)
+        near = torch.zeros(length, dtype=torch.float64)
+        with torch.inference_mode():
+            for batch in evaluation_batches(task.held_out, 256):
+                batch = batch.to(device)
+                trace = model(batch)
+                encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+                decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+                is_right = (trace.logits.argmax(-1) == trace.target_outputs) & (trace.target_outputs != EOS)
+                right += is_right.sum(0).double().cpu()[:length]
+                near += near_place(trace.attention.cpu(), expected_places(task, batch)).sum(0)[:length]
+        temporal_scores = decoder.temporal @ encoder.temporal.T  # (target, source)
+        near_by_time = torch.zeros(length, dtype=torch.float64)
         for batch in evaluation_batches(task.held_out, 256):
-            batch = batch.to(model.readout.weight.device)
-            trace = model(batch)
-            encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
-            decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
-            right = (trace.logits.argmax(-1) == trace.target_outputs) & (trace.target_outputs != EOS)
-            near = near_place(trace.attention.cpu(), expected_places(task, batch))
-            right_and_near += torch.stack([right.sum(0).double().cpu(), near.sum(0)])[:, :length]
-    word_accuracy, in_place = right_and_near / len(task.held_out)
-    temporal_scores = decoder.temporal @ encoder.temporal.T  # (target, source)
-    near_by_time = torch.zeros(length, dtype=torch.float64)
-    for batch in evaluation_batches(task.held_out, 256):
-        attention = temporal_scores.softmax(-1).expand(len(batch), -1, -1)
-        near_by_time += near_place(attention, expected_places(task, batch)).sum(0)[:length]
-    by_position = {
-        "word_accuracy": word_accuracy,
-        "in_place": in_place,
-        "temporal_in_place": near_by_time / len(task.held_out),
-    }
-    return by_position, encoder.temporal.cpu()
+            attention = temporal_scores.softmax(-1).expand(len(batch), -1, -1)
+            near_by_time += near_place(attention, expected_places(task, batch)).sum(0)[:length]
+        samples = len(task.held_out)
+        return cls(right / samples, near / samples, near_by_time / samples, encoder.temporal.cpu())
+
+    def over_positions(self) -> dict[str, float | int | None]:
+        """Means over target positions, and the first position that attention leaves."""
+        left = (self.in_place < 0.5).nonzero().flatten()
+        return {
+            "word_accuracy": round(float(self.word_accuracy.mean()), 6),
+            "in_place": round(float(self.in_place.mean()), 6),
+            "leaves": int(left[0]) if len(left) else None,
+        }
+
+    def at_positions(self, shortest: int) -> list[dict[str, float]]:
+        """Numbers of each target position, with the speed relative to the shortest sentence trained on."""
+        step_sizes = (self.temporal[1:] - self.temporal[:-1]).norm(dim=-1)
+        speed = step_sizes / step_sizes[: shortest - 1].mean()
+        columns = {
+            "word_accuracy": self.word_accuracy,
+            "in_place": self.in_place,
+            "temporal_in_place": self.temporal_in_place,
+            "speed": speed.double(),
+        }
+        rows = []
+        for position in range(len(self.in_place)):
+            numbers = {name: round(float(values[position]), 5) for name, values in columns.items()}
+            rows.append({"position": position, **numbers})
+        return rows
 
 
 def near_place(attention: Attention, places: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target"]:
     """Attention mass within one position of the place; 0 where none is known."""
     column = torch.arange(attention.shape[-1])
-    close = ((column - places[:, :, None]).abs() <= 1) & (places >= 0)[:, :, None]
-    return (attention.double() * close).sum(-1)
+    is_close = (column - places[:, :, None]).abs() <= 1
+    is_known = (places >= 0)[:, :, None]
+    return (attention.double() * (is_close & is_known)).sum(-1)
 
 
 def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: int) -> dict | None:
@@ -249,9 +288,9 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
     with torch.inference_mode():
         inputs = wordless_input(trained.model.source_embedding.weight, fitted.encoder, "average", words)
         states = trained.model.encode_inputs(inputs[None])[0][0].cpu()
-    counts = np.ones(words - longest)
-    agreement = compared(states[longest:words], temporal[longest:words], torch.from_numpy(counts))
-    return {name: None if value is None else round(value, 6) for name, value in agreement.items()}
+    counts = torch.ones(words - longest, dtype=torch.float64)
+    agreement = compared(states[longest:words], temporal[longest:words], counts)
+    return rounded(agreement, decimals=6)
 
 
 # One side's clock runs ahead of the other's. Encoder ahead by k: a decoder that looks for the encoder's clock
@@ -330,16 +369,16 @@ def shifted_states(
         states, last = model.encode_inputs(torch.cat([before, source], dim=1), lengths + steps)
         return states[:, steps:], last
 
-    states, last = encode(encoder_offset)
-    start = last if shift.handed_on else encode(0)[1]
+    states, start = encode(encoder_offset)
+    if not shift.handed_on:
+        _, start = encode(0)
 
     target = model.target_embedding(batch.target_input)  # (batch, target, width), the begin mark first
-    before = _inputs(
-        shift.inputs, target[:, 1:], decoder_offset, model.target_embedding.weight, fitted.decoder
-    )
     mark, words = target[:, :1], target[:, 1:]
+    before = _inputs(shift.inputs, words, decoder_offset, model.target_embedding.weight, fitted.decoder)
     read = [mark, before, words] if shift.after_mark else [before, mark, words]
-    return states, model.decode_inputs(torch.cat(read, dim=1), start)[:, decoder_offset:]
+    decoded = model.decode_inputs(torch.cat(read, dim=1), start)
+    return states, decoded[:, decoder_offset:]
 
 
 def _inputs(
@@ -351,47 +390,53 @@ def _inputs(
 ) -> Float[Tensor, "batch steps width"]:
     """Inputs for as many steps of each sample as a clock is set ahead."""
     if kind == "words":  # a sample of fewer words than steps has no row that can show such an offset
-        return words[:, [min(step, words.shape[1] - 1) for step in range(steps)]]
-    return wordless_input(embedding, components, kind, steps).expand(len(words), -1, -1)
+        last = words.shape[1] - 1
+        return words[:, [min(step, last) for step in range(steps)]]
+    inputs = wordless_input(embedding, components, kind, steps)
+    return inputs.expand(len(words), -1, -1)
 
 
-@dataclass(eq=False)
 class _Displacements:
-    """Sums over rows of attention, of one way to set the clocks apart.
+    """Sums over rows of attention, of one way to set the clocks apart."""
 
-    Attributes:
-        products: expected · expected, expected · largest, expected · centre, over all offsets.
-        sums: by offset, the numbers of `MOVED` and of rows.
-    """
-
-    products: Float[Tensor, " 3"] = field(default_factory=lambda: torch.zeros(3, dtype=torch.float64))
-    sums: dict[int, Float[Tensor, " 6"]] = field(
-        default_factory=lambda: {offset: torch.zeros(6, dtype=torch.float64) for offset in OFFSETS}
-    )
+    def __init__(self) -> None:
+        self.rows = dict.fromkeys(OFFSETS, 0)
+        self.totals = {offset: dict.fromkeys(MOVED, 0.0) for offset in OFFSETS}
+        # Products with the expected displacement, over all offsets.
+        self.of_expected = 0.0
+        self.of_largest = 0.0
+        self.of_centre = 0.0
 
     def update(
         self, before: Attention, after: Attention, *, offset: int, expected: Tensor, keep: Tensor
     ) -> None:
         """Add the rows to `keep`, whose largest weight is `expected` to move so far."""
         place_before, place_after = before.argmax(-1), after.argmax(-1)
+        followed = place_after == place_before + expected
+        similarity = 1 - 0.5 * (after - before).abs().sum(-1)
+        expected = expected[keep].double()
         largest = (place_after - place_before)[keep].double()
         centre = (_centre(after) - _centre(before))[keep].double()
-        followed = (place_after == place_before + expected)[keep].double()
-        similarity = (1 - 0.5 * (after - before).abs().sum(-1))[keep].double()
-        wanted = expected[keep].double()
-        rows = (wanted, largest, centre, followed, similarity, torch.ones_like(followed))
-        self.sums[offset] += torch.stack([row.sum() for row in rows]).cpu()
-        self.products += torch.stack([(wanted * moved).sum() for moved in (wanted, largest, centre)]).cpu()
+
+        self.rows[offset] += len(expected)
+        totals = self.totals[offset]
+        totals["expected"] += float(expected.sum())
+        totals["largest"] += float(largest.sum())
+        totals["centre"] += float(centre.sum())
+        totals["followed"] += float(followed[keep].double().sum())
+        totals["similarity"] += float(similarity[keep].double().sum())
+        self.of_expected += float((expected * expected).sum())
+        self.of_largest += float((expected * largest).sum())
+        self.of_centre += float((expected * centre).sum())
 
     def result(self) -> dict[str, object]:
         by_offset = []
-        for offset, (*totals, rows) in self.sums.items():
-            means = {name: _ratio(total, rows) for name, total in zip(MOVED, totals, strict=True)}
-            by_offset.append({"offset": offset, "rows": int(rows), **means})
-        square, of_largest, of_centre = self.products
+        for offset, rows in self.rows.items():
+            means = {name: _ratio(total, rows) for name, total in self.totals[offset].items()}
+            by_offset.append({"offset": offset, "rows": rows, **means})
         return {
-            "slope": _ratio(of_largest, square),
-            "centre_slope": _ratio(of_centre, square),
+            "slope": _ratio(self.of_largest, self.of_expected),
+            "centre_slope": _ratio(self.of_centre, self.of_expected),
             "by_offset": by_offset,
         }
 
@@ -437,7 +482,8 @@ def expectation(
 
 
 def _centre(attention: Attention) -> Float[Tensor, "batch target"]:
-    return attention @ torch.arange(attention.shape[-1]).to(attention)
+    places = torch.arange(attention.shape[-1]).to(attention)
+    return attention @ places
 
 
 def _ratio(above, below) -> float | None:
@@ -454,38 +500,49 @@ def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
     curves = {name: wordless_states(trained, fitted, name) for name in INPUTS}
-    wordless, courses = {}, {}
-    for place, (side, components) in enumerate(_by_side(fitted).items()):
-        of_side = {name: both_sides[place].cpu() for name, both_sides in curves.items()}
-        temporal, counts = components.temporal.cpu(), components.position_counts.cpu()
-        wordless[side] = {name: compared(curve, temporal, counts) for name, curve in of_side.items()}
-        courses[side] = _in_plane({"temporal": temporal, **of_side}, temporal, counts)
-    return rounded(
-        {
-            "quality": trained.history["held_out"],
-            "attention": _attention(trained, fitted, corpus),
-            "wordless": wordless,
-            "rebuilt": _rebuilt(trained, fitted, curves, corpus),
-            "offsets": measure_offsets(trained.model, fitted, corpus),
-            "longer": measure_longer(trained, fitted),
-            **_variances(trained, fitted, corpus),
-            "courses": courses,
-        },
-        decimals=6,
-    )
-
-
-def _by_side(fitted: Fitted) -> dict:
-    return {"encoder": fitted.encoder, "decoder": fitted.decoder}
-
-
-def _in_plane(courses: dict[str, Curve], temporal: Curve, counts: Counts) -> dict[str, list]:
-    """Return both coordinates of each course at every position that there is."""
-    directions, centre = plane(temporal, counts)
-    return {
-        name: ((course.double() - centre) @ directions)[counts > 0].tolist()
-        for name, course in courses.items()
+    encoder = SideCurves.of(fitted.encoder, {name: curve.encoder for name, curve in curves.items()})
+    decoder = SideCurves.of(fitted.decoder, {name: curve.decoder for name, curve in curves.items()})
+    measured = {
+        "quality": trained.history["held_out"],
+        "attention": _attention(trained, fitted, corpus),
+        "wordless": {"encoder": encoder.compared(), "decoder": decoder.compared()},
+        "rebuilt": _rebuilt(trained, fitted, curves, corpus),
+        "offsets": measure_offsets(trained.model, fitted, corpus),
+        "longer": measure_longer(trained, fitted),
+        **_variances(trained, fitted, corpus),
+        "courses": {"encoder": encoder.in_plane(), "decoder": decoder.in_plane()},
     }
+    return rounded(measured, decimals=6)
+
+
+@dataclass(frozen=True, eq=False)
+class SideCurves:
+    """One side's temporal components, how often each position occurs, and its states without words."""
+
+    temporal: Curve
+    counts: Counts
+    wordless: dict[str, Curve]
+
+    @classmethod
+    def of(cls, components: Components, wordless: dict[str, Curve]) -> "SideCurves":
+        return cls(
+            temporal=components.temporal.cpu(),
+            counts=components.position_counts.cpu(),
+            wordless={name: curve.cpu() for name, curve in wordless.items()},
+        )
+
+    def compared(self) -> dict[str, dict[str, float | None]]:
+        """How much of the temporal components states without words give, by input."""
+        return {name: compared(curve, self.temporal, self.counts) for name, curve in self.wordless.items()}
+
+    def in_plane(self) -> dict[str, list]:
+        """Both coordinates of each course at every position that there is."""
+        directions, centre = plane(self.temporal, self.counts)
+        coordinates = {}
+        for name, course in {"temporal": self.temporal, **self.wordless}.items():
+            in_plane = (course.double() - centre) @ directions  # (position, 2)
+            coordinates[name] = in_plane[self.counts > 0].tolist()
+        return coordinates
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
@@ -517,93 +574,132 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
 
 def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
     """The attention with the temporal components replaced by something else, against the model's own."""
-    temporal = [components.temporal for components in _by_side(fitted).values()]
-    constant = []
-    for components in _by_side(fitted).values():
-        weight = components.position_counts.double() / components.position_counts.sum()
-        constant.append((weight @ components.temporal).expand_as(components.temporal))
+    temporal = Curves(fitted.encoder.temporal, fitted.decoder.temporal)
+    constant = Curves(_constant(fitted.encoder), _constant(fitted.decoder))
     courses = {"temporal": temporal, **curves, "constant": constant}
-    sums: dict[tuple[str, str], Tensor] = {}
+    similarities: dict[str, dict[str, _Similarity]] = {}
     for batch, full in _traces(trained, corpus):
-        states = [full.encoder_states, full.decoder_states]
         for name, course in courses.items():
-            for way, (encoder, decoder) in _replaced(states, course, temporal).items():
+            for way, (encoder, decoder) in _replaced(full, course, temporal).items():
                 if name == "temporal" and way != "alone":  # the network's own states
                     continue
                 with torch.no_grad():
                     rebuilt = trained.model.attend(batch, encoder, decoder)
-                total = sums.get((name, way), torch.zeros(4, dtype=torch.float64))
-                sums[name, way] = total + _agreement(rebuilt, full)
-    outcome: dict[str, dict] = {}
-    for (name, way), (*totals, rows) in sums.items():
-        quantities = ("similarity", "argmax_agreement", "accuracy")
-        means = {quantity: float(total / rows) for quantity, total in zip(quantities, totals, strict=True)}
-        outcome.setdefault(name, {})[way] = means
-    return outcome
+                by_way = similarities.setdefault(name, {})
+                by_way.setdefault(way, _Similarity()).update(rebuilt, full)
+    return {
+        name: {way: similarity.means() for way, similarity in by_way.items()}
+        for name, by_way in similarities.items()
+    }
 
 
-def _replaced(
-    states: list[Tensor], course: Sequence[Curve], temporal: list[Curve]
-) -> dict[str, list[Tensor]]:
+def _constant(components: Components) -> Curve:
+    """The mean of the temporal components at every position."""
+    weight = components.position_counts.double() / components.position_counts.sum()
+    return (weight @ components.temporal).expand_as(components.temporal)
+
+
+def _replaced(full: Trace, course: Curves, temporal: Curves) -> dict[str, States]:
     """Return states of both sides with their temporal components replaced by a course, by way.
 
     ``alone`` is the course without input components and residuals; the others keep these, and replace the
     temporal components on both sides or on one.
     """
-    alone, replaced = [], []
-    for own_states, of_side, of_network in zip(states, course, temporal, strict=True):
-        length = own_states.shape[1]
-        replacement = of_side[:length].to(own_states)  # (length, width)
-        alone.append(replacement.expand_as(own_states))
-        replaced.append(own_states + replacement - of_network[:length].to(own_states))
+    encoder, decoder = full.encoder_states, full.decoder_states
+    encoder_course = _along(course.encoder, encoder)
+    decoder_course = _along(course.decoder, decoder)
+    other_encoder = encoder + encoder_course - _along(temporal.encoder, encoder)
+    other_decoder = decoder + decoder_course - _along(temporal.decoder, decoder)
     return {
-        "alone": alone,
-        "both": replaced,
-        "encoder": [replaced[0], states[1]],
-        "decoder": [states[0], replaced[1]],
+        "alone": (encoder_course.expand_as(encoder), decoder_course.expand_as(decoder)),
+        "both": (other_encoder, other_decoder),
+        "encoder": (other_encoder, decoder),
+        "decoder": (encoder, other_decoder),
     }
 
 
-def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
-    rows = full.target_mask
-    close = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
-    agree = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
-    right = rebuilt.logits.argmax(-1) == full.target_outputs
-    return torch.stack([x[rows].double().sum() for x in (close, agree, right, torch.ones_like(close))]).cpu()
+def _along(curve: Curve, states: Float[Tensor, "batch length width"]) -> Float[Tensor, "length width"]:
+    """The curve at the positions that these states have."""
+    return curve[: states.shape[1]].to(states)
+
+
+class _Similarity:
+    """How far attention that is rebuilt is the network's own, and words are right with it."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.similarity = 0.0
+        self.argmax_agreement = 0.0
+        self.accuracy = 0.0
+
+    def update(self, rebuilt: Trace, full: Trace) -> None:
+        rows = full.target_mask
+        similarity = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
+        agrees = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
+        right = rebuilt.logits.argmax(-1) == full.target_outputs
+        self.rows += int(rows.sum())
+        self.similarity += float(similarity[rows].double().sum())
+        self.argmax_agreement += float(agrees[rows].sum())
+        self.accuracy += float(right[rows].sum())
+
+    def means(self) -> dict[str, float]:
+        return {
+            "similarity": self.similarity / self.rows,
+            "argmax_agreement": self.argmax_agreement / self.rows,
+            "accuracy": self.accuracy / self.rows,
+        }
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
-    rows_of_side: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {side: [] for side in SIDES}
+    encoder, decoder = _SideStates(), _SideStates()
     for _, trace in _traces(trained, corpus):
-        decoder, encoder = fitted.split(trace)
-        read = {"encoder": (encoder, trace.source_tokens), "decoder": (decoder, trace.target_tokens)}
-        for side, (parts, tokens) in read.items():
-            places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-            keep = parts.mask
-            valid_parts = parts.stack()[:, keep].double().cpu()  # (3, rows, width)
-            rows_of_side[side].append((valid_parts, places[keep].cpu(), tokens[keep].cpu()))
+        decoder_parts, encoder_parts = fitted.split(trace)
+        encoder.add(encoder_parts, trace.source_tokens)
+        decoder.add(decoder_parts, trace.target_tokens)
+    return {
+        "state_share": {"encoder": encoder.shares(), "decoder": decoder.shares()},
+        "temporal_variance": {"encoder": encoder.temporal_variance(), "decoder": decoder.temporal_variance()},
+    }
 
-    shares: dict[str, dict] = {}
-    temporal: dict[str, dict] = {}
-    for side, batches in rows_of_side.items():
-        parts_of_batches, places_of_batches, tokens_of_batches = zip(*batches, strict=True)
-        parts = torch.cat(parts_of_batches, dim=1)  # (3, rows, width)
-        places, tokens = torch.cat(places_of_batches), torch.cat(tokens_of_batches)  # (rows,)
+
+class _SideStates:
+    """All valid states of one side, by part, with their positions and tokens."""
+
+    def __init__(self) -> None:
+        self.parts: list[Float[Tensor, "3 rows width"]] = []  # of each batch
+        self.places: list[Int[Tensor, " rows"]] = []
+        self.tokens: list[Int[Tensor, " rows"]] = []
+
+    def add(self, parts: Parts, tokens: Int[Tensor, "batch length"]) -> None:
+        valid = parts.mask
+        places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+        self.parts.append(parts.stack()[:, valid].double().cpu())
+        self.places.append(places[valid].cpu())
+        self.tokens.append(tokens[valid].cpu())
+
+    def shares(self) -> dict[str, float]:
+        """Covariance of each part with the states, over their variance."""
+        parts = torch.cat(self.parts, dim=1)  # (3, rows, width)
         centred = parts - parts.mean(1, keepdim=True)
         products = (centred * centred.sum(0)).sum((1, 2))
-        shares[side] = dict(zip(STATE_PARTS, (products / products.sum()).tolist(), strict=True))
-        states = parts.sum(0)  # (rows, width)
+        shares = products / products.sum()
+        return dict(zip(STATE_PARTS, shares.tolist(), strict=True))
+
+    def temporal_variance(self) -> dict[str, float | None]:
+        """Variance between positions over that of the states, of all and of words without marks."""
+        states = torch.cat(self.parts, dim=1).sum(0)  # (rows, width)
+        places, tokens = torch.cat(self.places), torch.cat(self.tokens)
         words = tokens >= 3  # ids below are padding and the two marks
-        temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
-    return {"state_share": shares, "temporal_variance": temporal}
+        return {"all": _between(states, places), "words": _between(states[words], places[words])}
 
 
 def _between(states: Tensor, places: Tensor) -> float | None:
     """Variance of the means at each position over that of the states; None where nothing varies."""
     centred = states - states.mean(0)
     counts = torch.bincount(places)
-    means = torch.zeros(len(counts), centred.shape[1], dtype=centred.dtype).index_add_(0, places, centred)
-    between = (means.square().sum(1) / counts.clamp(min=1)).sum()
+    sums = torch.zeros(len(counts), centred.shape[1], dtype=centred.dtype)
+    sums.index_add_(0, places, centred)
+    between = (sums.square().sum(1) / counts.clamp(min=1)).sum()
     total = centred.square().sum()
     return float(between / total) if float(total) else None
 
@@ -636,19 +732,28 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     specs: list[ModelSpec] = []
-    for kind_of in product(config.task, config.architecture):
-        varied = "cell" if kind_of[1] == "AED" else "positions"
-        for variant in getattr(config, varied):
-            fewer = config.seeds is None and varied == "positions" and variant != "sinusoidal"
-            specs += each_planned(config, *kind_of, **{varied: variant})[: _FEWER_SEEDS if fewer else None]
+    for task, architecture in product(config.task, config.architecture):
+        if architecture == "AED":
+            for cell in config.cell:
+                specs += each_planned(config, task, architecture, cell=cell)
+        else:
+            for positions in config.positions:
+                planned = each_planned(config, task, architecture, positions=positions)
+                if config.seeds is None and positions != "sinusoidal":
+                    planned = planned[:_FEWER_SEEDS]
+                specs += planned
     return measurements_of(dict.fromkeys(specs), measure_temporal_formation, fit_samples=config.fit_samples)
 
 
 def name_of(spec: ModelSpec) -> dict[str, object]:
     """The columns that name a model; ``kind`` is ``AED``, ``AED-lstm``, ``AO``, ``AO-learned``."""
-    name, code = point(spec), spec.positions if spec.architecture == "AO" else "recurrent"
-    label = kind(name) + (f"-{code}" if code not in ("recurrent", "sinusoidal") else "")
-    return name | {"positions": code, "kind": label}
+    name = point(spec)
+    if spec.architecture != "AO":
+        return name | {"positions": "recurrent", "kind": kind(name)}
+    label = kind(name)
+    if spec.positions != "sinusoidal":
+        label = f"{label}-{spec.positions}"
+    return name | {"positions": spec.positions, "kind": label}
 
 
 NAMES = NETWORK | {
@@ -782,8 +887,9 @@ COURSE = {
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
+    asked = measurements(config)
+
     def table_of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
-        asked = measurements(config)
         return frame(asked, store, records=records, columns=columns, names=NAMES, columns_of=name_of, row=row)
 
     models = table_of(_network, NETWORKS, "a trained network")
@@ -797,12 +903,14 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     positions = table_of(_positions, POSITION | ALONG, "a position of a network's sentences")
     courses = table_of(_places, COURSE, "a position of a course")
 
-    along = summarise(positions, [*BY_KIND, *POSITION], ALONG)
     whole = models.frame["longest"].astype("Int64")  # whole numbers, which some networks lack
+    along = summarise(positions, [*BY_KIND, *POSITION], ALONG)
+    by_position = wide(along, ALONG, row="a position")
+    drawn = courses.query("seed == 0 and kind in ('AED', 'AO')")
     return {
         "models": models.assign({"longest": NETWORKS["longest"]}, longest=whole),
-        "positions": wide(along, ALONG, row="a position").select(*BY_KIND, *POSITION, *_with_ends(ALONG)),
-        "courses": courses.query("seed == 0 and kind in ('AED', 'AO')").select(*BY_KIND, *COURSE),
+        "positions": by_position.select(*BY_KIND, *POSITION, *_with_ends(ALONG)),
+        "courses": drawn.select(*BY_KIND, *COURSE),
         "states": states,
         "wordless": wordless,
         "rebuilt": rebuilt,
@@ -822,7 +930,10 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
 def _with_ends(columns: Columns) -> list[str]:
     """Return the names of quantities and of the ends of their intervals."""
-    return [f"{name}{end}" for name in columns for end in ("", "_low", "_high")]
+    names = []
+    for name in columns:
+        names += [name, f"{name}_low", f"{name}_high"]
+    return names
 
 
 def _network(m: dict) -> dict[str, float | None]:
@@ -856,12 +967,10 @@ def _slopes(m: dict) -> list[dict]:
     return rows_of(m["offsets"], "shift")
 
 
-def _displacements(m: dict) -> list[dict]:
-    return [
-        {"shift": shift, **displacement}
-        for shift, shifted in m["offsets"].items()
-        for displacement in shifted["by_offset"]
-    ]
+def _displacements(m: dict) -> Iterator[dict]:
+    for shift, shifted in m["offsets"].items():
+        for displacement in shifted["by_offset"]:
+            yield {"shift": shift, **displacement}
 
 
 def _lengths(m: dict) -> list[dict]:
@@ -884,24 +993,24 @@ def _beyond_training(m: dict) -> list[dict]:
     return [longer["average_input"]]
 
 
-def _places(m: dict) -> list[dict]:
-    return [
-        {"side": side, "course": course, "position": position, "first": first, "second": second}
-        for side, courses in m["courses"].items()
-        for course, places in courses.items()
-        for position, (first, second) in enumerate(places)
-    ]
+def _places(m: dict) -> Iterator[dict]:
+    for side, courses in m["courses"].items():
+        for course, places in courses.items():
+            for position, (first, second) in enumerate(places):
+                yield {"side": side, "course": course, "position": position, "first": first, "second": second}
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
     kind = "{task}.{kind}."
-    kinds = tables["models_by_kind"].records()
-    empty = {kind.format(**row) + name: {} for row in kinds for name in ("longer", "beyond")}
+    undefined: dict[str, object] = {}
+    for row in tables["models_by_kind"].records():
+        undefined[kind.format(**row) + "longer"] = {}
+        undefined[kind.format(**row) + "beyond"] = {}
     lengths = tables["lengths_by_kind"]
     factor = lengths.frame["factor"].map("{:g}".format).replace(r"\.", "_", regex=True)
     by_factor = lengths.with_rows(lengths.frame.assign(factor=factor))
     return view(
-        empty,
+        undefined,
         keyed(tables["models_by_kind"], kind + "{quantity}"),
         keyed(tables["states_by_kind"], kind + "{quantity}"),
         keyed(tables["wordless_by_kind"], kind + "wordless.{side}.{course}.{quantity}"),

@@ -54,6 +54,24 @@ def by_readings(result: Result) -> Figure:
     return figure
 
 
+NAMED = {"temporal": "position", "input": "word", "residual": "memory"}
+
+
+def by_exchange(result: Result) -> Figure:
+    """Draw how far attention moves when a part is exchanged, with the parts named in plain words."""
+    with style():
+        figure = Figure(figsize=(6.4, 3.4))
+        axes = figure.subplots()
+        lines = {}
+        for part, name in NAMED.items():
+            lines[f"{part}_moves"] = f"another {name}", PART_COLOURS[part], "-"
+        draw_lines(axes, result, lines)
+        axes.set_xlim(-4, 135)
+        axes.set_xlabel("sentences that may change their word order, %", fontsize=9)
+        axes.set_ylabel("share of the attention that moves")
+    return figure
+
+
 def by_sides(result: Result) -> Figure:
     """Draw a panel for queries and one for keys: shares solid, effects of exchange dotted."""
     with style():

@@ -1,4 +1,4 @@
-"""Networks as points: the figure that README.md shows too, shares against typicality, and the dial.
+"""Networks as points, shares against typicality, and the dial; the figure that README.md shows.
 
 ``python -m notebooks.attend.temporal_share.drawing`` draws README's from the committed result.
 """
@@ -23,6 +23,7 @@ from companion.results import registry
 from companion.results.measurements import answers, measurements_of
 from companion.results.result import Result
 from companion.runs.store import Store
+from notebooks.attend.temporal_share.along_the_dial import by_exchange
 from notebooks.attend.temporal_share.experiment import PROFILES, terms_of
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
@@ -231,7 +232,7 @@ def _letters(matrix: list[list[float]]) -> str:
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
-    drawn = against_typicality(Result.load(folder / "temporal_share.json"))
+    drawn = by_exchange(Result.load(folder / "temporal_share.json"))
     return folder / "temporal_share.svg", as_svg(drawn, "path")
 
 

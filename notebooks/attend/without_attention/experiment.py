@@ -4,7 +4,7 @@ Words are kept in the unrolled input components of encoder and decoder states. S
 needed: position t must mean the same in all of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Literal
@@ -114,7 +114,10 @@ def words_of(task: Task) -> int:
 
 
 def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
-    right = [model(b).logits.argmax(-1) == b.target_output for b in evaluation_batches(corpus, BATCH)]
+    """Share of sentences in which the word is right, by step."""
+    right = []
+    for batch in evaluation_batches(corpus, BATCH):
+        right.append(model(batch).logits.argmax(-1) == batch.target_output)
     return torch.cat(right).double().mean(0).tolist()
 
 
@@ -198,18 +201,22 @@ def _logits(model: EncoderDecoder, batch: Batch, encoder_states: Tensor, start: 
 
 
 def _effects(before: Logits, after: Logits, words: Words, others: Words) -> Float[Tensor, "3 steps"]:
-    def margin(logits: Tensor) -> Tensor:
-        of_word, of_other = (
-            logits.take_along_dim((ids + FIRST_WORD)[:, None, None], dim=2)[:, :, 0]
-            for ids in (words, others)
-        )
-        return of_word - of_other
-
+    other = (others + FIRST_WORD)[:, None]
+    margin = _margin(before, words, others) - _margin(after, words, others)
     variation = 0.5 * (before.softmax(-1) - after.softmax(-1)).abs().sum(-1)
-    wanted = (others + FIRST_WORD)[:, None]
-    flip = (after.argmax(-1) == wanted) & (before.argmax(-1) != wanted)
-    effects = torch.stack([margin(before) - margin(after), variation, flip.to(variation.dtype)])
+    flip = (after.argmax(-1) == other) & (before.argmax(-1) != other)
+    effects = torch.stack([margin, variation, flip.to(variation.dtype)])
     return effects.double().sum(1)
+
+
+def _margin(logits: Logits, words: Words, others: Words) -> Float[Tensor, "batch steps"]:
+    """The logit of the one word minus that of the other."""
+    return _logit_of(logits, words) - _logit_of(logits, others)
+
+
+def _logit_of(logits: Logits, words: Words) -> Float[Tensor, "batch steps"]:
+    ids = (words + FIRST_WORD)[:, None, None]
+    return logits.take_along_dim(ids, dim=2)[:, :, 0]
 
 
 class Config(BaseConfig):
@@ -320,15 +327,27 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     """``gained``: accuracy of VED beyond that of the same networks after a part, ``less``, of the updates."""
     memories, swaps = _plans(config)
     plan = {group: (*memories[group], *swaps[group]) for group in memories}
-    a_step, a_position = "a word and a step, in the mean over networks", "a position of a network"
     networks = plan_frame(plan, store, GROUP, records=_numbers, columns=NUMBERS)
-    accuracy = plan_frame(plan, store, GROUP, records=_accuracy_by_place, columns=ACCURACY, row=a_position)
-    shares = plan_frame(plan, store, GROUP, records=_share_by_place, columns=SHARE, row=a_position)
-    of_decoder = STEP | POSITION | DECODER_SHARES
-    decoder = plan_frame(plan, store, GROUP, records=_decoder_shares, columns=of_decoder, row=a_step)
-    of_readout = WAY | POSITION | STEP | READOUT
-    readout = plan_frame(plan, store, GROUP, records=_readout, columns=of_readout, row=a_step)
-    longer, shorter = (networks.query("kind == @kind", kind=kind) for kind in ("VED", "VED_less"))
+    accuracy = plan_frame(
+        plan, store, GROUP, records=_accuracy_by_place, columns=ACCURACY, row="a position of a network"
+    )
+    shares = plan_frame(
+        plan, store, GROUP, records=_share_by_place, columns=SHARE, row="a position of a network"
+    )
+    decoder = plan_frame(
+        plan, store, GROUP,
+        records=_decoder_shares,
+        columns=STEP | POSITION | DECODER_SHARES,
+        row="a word and a step, in the mean over networks",
+    )  # fmt: skip
+    readout = plan_frame(
+        plan, store, GROUP,
+        records=_readout,
+        columns=WAY | POSITION | STEP | READOUT,
+        row="a word and a step, in the mean over networks",
+    )  # fmt: skip
+    longer = networks.query("kind == 'VED'")
+    shorter = networks.query("kind == 'VED_less'")
     gained = differences(longer, shorter, ["token_accuracy"], on=["length", "seed"])
     return {
         "accuracy": _by_position(accuracy, "accuracy"),
@@ -352,11 +371,10 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
 
 def _keyed_groups(tables: dict[str, Table], key: str) -> dict[str, object]:
-    return (
-        keyed(tables["estimates"], key + ".{quantity}")
-        | keyed(tables["seeds"], key + ".{column}", SEEDS)
-        | keyed(tables["gained"], key + ".gained")
-    )
+    keys = keyed(tables["estimates"], key + ".{quantity}")
+    keys |= keyed(tables["seeds"], key + ".{column}", SEEDS)
+    keys |= keyed(tables["gained"], key + ".gained")
+    return keys
 
 
 def _of_extreme_length(tables: dict[str, Table], extreme: str) -> dict[str, Table]:
@@ -377,28 +395,31 @@ def _by_position(table: Table, quantity: str) -> Table:
 
 def _means(table: Table, by: list[str], quantities: Iterable[str]) -> Table:
     """Return means over networks, and how many networks there are, without intervals."""
-    of_networks = table.frame.groupby(by, sort=False)
-    means = of_networks.agg(seeds=("seed", "size"), **{name: (name, "mean") for name in quantities})
+    aggregates = {"seeds": ("seed", "size")} | {name: (name, "mean") for name in quantities}
+    means = table.frame.groupby(by, sort=False).agg(**aggregates).reset_index()
     kept = [name for name in by if name not in GROUP]
-    rows = means.reset_index()[[*GROUP, *SEEDS, *kept, *quantities]]
+    rows = means[[*GROUP, *SEEDS, *kept, *quantities]]
     return Table(rows, {**table.columns, **SEEDS}, table.row)
 
 
 def _numbers(memory: dict, swap: dict) -> dict:
     shares = memory["last"]["share"]
-    kept = {
-        "fitted": memory["last"]["fitted"],
-        "held_out": memory["last"]["held_out"],
-        "first": shares[0],
-        "last": shares[-1],
-        "order": float(spearman(list(range(len(shares))), shares)),
-    }
-    return {
+    order = spearman(list(range(len(shares))), shares)
+    numbers = {
         "token_accuracy": float(np.mean(memory["accuracy"][:-1])),  # the end mark is always right
         "exact_match": memory["quality"]["exact_match"],
-        "memory": kept,
+        "memory": {
+            "fitted": memory["last"]["fitted"],
+            "held_out": memory["last"]["held_out"],
+            "first": shares[0],
+            "last": shares[-1],
+            "order": float(order),
+        },
         "cancel": float(np.mean(memory["crossed"]["cancel"])),
-    } | {way: _timing(swap[way]) for way in WAYS}
+    }
+    for way in WAYS:
+        numbers[way] = _timing(swap[way])
+    return numbers
 
 
 def _timing(effects: dict) -> dict[str, float]:
@@ -421,9 +442,8 @@ def _in_turn(variation: Float[np.ndarray, "position step"]) -> float:
 
 
 def _accuracy_by_place(memory: dict, swap: dict) -> list[dict]:
-    return [
-        {"position": position, "accuracy": accuracy} for position, accuracy in enumerate(memory["accuracy"])
-    ]
+    accuracies = memory["accuracy"]
+    return [{"position": position, "accuracy": accuracy} for position, accuracy in enumerate(accuracies)]
 
 
 def _share_by_place(memory: dict, swap: dict) -> list[dict]:
@@ -437,15 +457,16 @@ def _decoder_shares(memory: dict, swap: dict) -> list[dict]:
     return _records_of(matrices, "step", "position")
 
 
-def _readout(memory: dict, swap: dict) -> list[dict]:
-    return [{"way": way} | record for way in WAYS for record in _records_of(swap[way], "position", "step")]
+def _readout(memory: dict, swap: dict) -> Iterator[dict]:
+    for way in WAYS:
+        for record in _records_of(swap[way], "position", "step"):
+            yield {"way": way, **record}
 
 
-def _records_of(matrices: dict[str, list[list[float]]], row: str, column: str) -> list[dict]:
-    """Return a record for each entry of matrices of one shape, with the entries of all side by side."""
+def _records_of(matrices: dict[str, list[list[float]]], row: str, column: str) -> Iterator[dict]:
+    """Yield a record for each entry of matrices of one shape, with the entries of all side by side."""
     arrays = {name: np.asarray(matrix) for name, matrix in matrices.items()}
-    shape = next(iter(arrays.values())).shape
-    return [
-        {row: i, column: j} | {name: float(array[i, j]) for name, array in arrays.items()}
-        for i, j in np.ndindex(shape)
-    ]
+    first, *_ = arrays.values()
+    for i, j in np.ndindex(first.shape):
+        entries = {name: float(array[i, j]) for name, array in arrays.items()}
+        yield {row: i, column: j, **entries}

@@ -1,8 +1,8 @@
 """Word alignment: attention against gold links, whole and by its terms; and which tokens attend by what."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -27,6 +27,7 @@ from companion.results.config import Attending, Positive, check_width, setting
 from companion.results.config import Task as TaskName
 from companion.results.frames import Table, keyed, view
 from companion.results.measurements import Measurement, measurements_of
+from companion.rounding import rounded
 from companion.runs.columns import Column, share
 from companion.runs.evaluate import evaluate, traces
 from companion.runs.measure import measure
@@ -57,8 +58,8 @@ EXAMPLE_WORDS = 6  # at least, on both sides: shorter sentences show no reorderi
 _BATCH = 128  # samples: all subsets are held at once
 
 
-Attention, Gold = Float[Tensor, "batch target source"], Bool[Tensor, "batch target source"]
-TargetMask, SourceMask = Bool[Tensor, "batch target"], Bool[Tensor, "batch source"]
+Attention = Float[Tensor, "batch target source"]
+SourceMask = Bool[Tensor, "batch source"]
 
 
 @measure(version=1)
@@ -69,9 +70,9 @@ def measure_word_alignment(
     task = trained.task
     judged, links = with_gold(task, judged_samples)
     fitted = fit_components(trained, fit_samples)
-    sums = {name: {rule: AlignmentSums() for rule in RULES} for name in SUBSETS}
-    references = {name: {rule: AlignmentSums() for rule in RULES[:2]} for name in ("ibm_model_1", "diagonal")}
     aligner = _aligner(task, iterations)
+    rebuilt_sums = {name: LinkSums() for name in SUBSETS}
+    model_1, on_diagonal = LinkSums(), LinkSums()
     right, wrong = AlignmentSums(), AlignmentSums()
     shown = _example_of(judged)
     example: dict = {}
@@ -80,30 +81,27 @@ def measure_word_alignment(
         decoder, encoder = fitted.split(trace)
         rebuilt = dict(zip(SUBSETS, _rebuilt(alignment_terms(decoder, encoder), trace), strict=True))
         for name, attention in rebuilt.items():
-            rows.add(attention, sums[name])
-        posteriors, null = _posteriors(aligner, judged, indices, rows.gold.shape)
-        references["ibm_model_1"]["words"].update(posteriors, rows.gold, **rows.words)
-        references["ibm_model_1"]["null"].update(posteriors, rows.gold, **rows.words, null=null)
-        for rule in references["diagonal"].values():
-            rule.update(diagonal(rows.target, rows.source), rows.gold, **rows.words)
-        hit = (trace.logits.argmax(-1) == trace.target_outputs).cpu()
-        for outcome, where in ((right, hit), (wrong, ~hit)):
-            chosen = rows.target & where
-            gold = rows.gold & chosen[:, :, None]
-            outcome.update(rebuilt["full"], gold, target_words=chosen, source_words=rows.source)
+            rebuilt_sums[name].add(attention, rows, null=rows.on_end(attention))
+            rebuilt_sums[name].add_read(attention, rows)
+        posteriors = _posteriors(aligner, judged, indices, rows.gold.shape)
+        model_1.add(posteriors, rows, null=1 - posteriors.sum(-1))
+        on_diagonal.add(diagonal(rows.target, rows.source), rows, null=None)
+        is_right = (trace.logits.argmax(-1) == trace.target_outputs).cpu()
+        rows.only(is_right).add(rebuilt["full"], right)
+        rows.only(~is_right).add(rebuilt["full"], wrong)
         if shown in indices:
             place = indices.index(shown)
-            pictures = {name: rebuilt[name][place] for name in SHOWN} | {"ibm_model_1": posteriors[place]}
+            pictures = {name: rebuilt[name][place] for name in SHOWN}
+            pictures["ibm_model_1"] = posteriors[place]
             example = _example(task, judged, shown, rows.gold[place], pictures)
-    everything = trained.history["held_out"]
+    quality = trained.history["held_out"]
     return {
-        "quality": everything | {"perplexity": math.exp(min(everything["loss"], 50.0))},
+        "quality": quality | {"perplexity": math.exp(min(quality["loss"], 50.0))},
         "quality_of_judged": evaluate(trained.model, judged),
-        "attention": {
-            name: {rule: _quality(counts) for rule, counts in of.items()} for name, of in sums.items()
-        },
+        "attention": {name: sums.qualities() for name, sums in rebuilt_sums.items()},
         "references": {
-            n: {rule: _quality(counts) for rule, counts in of.items()} for n, of in references.items()
+            "ibm_model_1": model_1.qualities("words", "null"),
+            "diagonal": on_diagonal.qualities("words", "null"),
         },
         "log_likelihood": [round(value, 3) for value in aligner.log_likelihood],
         "by_prediction": {"right": _quality(right), "wrong": _quality(wrong)},
@@ -138,9 +136,11 @@ def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    gold: Gold
-    target: TargetMask
-    source: SourceMask
+    """Rows of a batch, a target position each."""
+
+    gold: Bool[Tensor, "batch target source"]
+    target: Bool[Tensor, "batch target"]  # rows that count: those of words
+    source: SourceMask  # positions of words
     ends: SourceMask  # the end mark of each source
 
     @classmethod
@@ -149,18 +149,41 @@ class _Rows:
         gold = link_mask(links, trace.target_mask.shape[1], trace.source_mask.shape[1])
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
-    def add(self, attention: Attention, sums: dict[str, AlignmentSums]) -> None:
-        null = (attention * self.ends[:, None, :]).sum(-1)
-        sums["words"].update(attention, self.gold, **self.words)
-        sums["null"].update(attention, self.gold, **self.words, null=null)
-        sums["read"].update(
-            attention[:, 1:], self.gold[:, :-1], target_words=self.target[:, :-1], source_words=self.source
-        )
+    def only(self, chosen: Bool[Tensor, "batch target"]) -> "_Rows":
+        """Return the same with the chosen rows alone."""
+        target = self.target & chosen
+        return replace(self, target=target, gold=self.gold & target[:, :, None])
 
-    @property
-    def words(self) -> dict[str, Tensor]:
-        """Where there are words, by side, as :meth:`AlignmentSums.update` takes it."""
-        return {"target_words": self.target, "source_words": self.source}
+    def on_end(self, attention: Attention) -> Float[Tensor, "batch target"]:
+        """Return what each row has on the end mark."""
+        return (attention * self.ends[:, None, :]).sum(-1)
+
+    def add(
+        self, attention: Attention, sums: AlignmentSums, null: Float[Tensor, "batch target"] | None = None
+    ) -> None:
+        """Add what these rows of attention link."""
+        sums.update(attention, self.gold, target_words=self.target, source_words=self.source, null=null)
+
+
+class LinkSums:
+    """What rows of attention link by each of :data:`RULES`, added up over batches."""
+
+    def __init__(self) -> None:
+        self.by_rule = {rule: AlignmentSums() for rule in RULES}
+
+    def add(self, attention: Attention, rows: _Rows, *, null: Float[Tensor, "batch target"] | None) -> None:
+        """Add rows for the word that is predicted; ``null`` is what each gives to no word."""
+        rows.add(attention, self.by_rule["words"])
+        rows.add(attention, self.by_rule["null"], null)
+
+    def add_read(self, attention: Attention, rows: _Rows) -> None:
+        """Add rows for the word that is read: it is the one predicted in the row before."""
+        before = replace(rows, gold=rows.gold[:, :-1], target=rows.target[:, :-1])
+        before.add(attention[:, 1:], self.by_rule["read"])
+
+    def qualities(self, *rules: str) -> dict[str, dict]:
+        """Return how good the links are, by rule; by all of them unless some are named."""
+        return {rule: _quality(self.by_rule[rule]) for rule in rules or RULES}
 
 
 def _rebuilt(
@@ -178,8 +201,11 @@ def _rebuilt(
 def _example_of(judged: Corpus) -> int:
     """The first of the shortest targets with enough words on both sides; of the longest where none has."""
     lengths = judged.target_lengths
-    enough = np.minimum(lengths, judged.source_lengths) >= EXAMPLE_WORDS
-    return int(np.where(enough, lengths, lengths.max() + 1).argmin() if enough.any() else lengths.argmax())
+    is_enough = np.minimum(lengths, judged.source_lengths) >= EXAMPLE_WORDS
+    if not is_enough.any():
+        return int(lengths.argmax())
+    candidates = np.where(is_enough, lengths, lengths.max() + 1)
+    return int(candidates.argmin())
 
 
 def _example(task: Task, judged: Corpus, i: int, gold: Tensor, pictures: dict[str, Tensor]) -> dict:
@@ -191,8 +217,7 @@ def _example(task: Task, judged: Corpus, i: int, gold: Tensor, pictures: dict[st
         "target": target,
         "gold": gold[words].int().tolist(),
         "attention": {
-            name: [[round(weight, 4) for weight in row] for row in picture[words].tolist()]
-            for name, picture in pictures.items()
+            name: rounded(picture[words].tolist(), decimals=4) for name, picture in pictures.items()
         },
     }
 
@@ -204,24 +229,18 @@ def _aligner(task: Task, iterations: int) -> IBMModel1:
     return IBMModel1.fit(task.train, *sizes, iterations=iterations)
 
 
-def _posteriors(
-    aligner: IBMModel1, judged: Corpus, indices: list[int], shape: torch.Size
-) -> tuple[Attention, Float[Tensor, "batch target"]]:
-    """Posteriors of a batch as rows of attention, and what is left for the null word."""
+def _posteriors(aligner: IBMModel1, judged: Corpus, indices: list[int], shape: torch.Size) -> Attention:
+    """Posteriors of a batch as rows of attention; what they leave is the null word's."""
     posteriors = torch.zeros(shape, dtype=torch.float64)
     for place, i in enumerate(indices):
         of_pair = torch.from_numpy(aligner.posteriors(judged.source(i), judged.target(i)))
-        posteriors[place, : of_pair.shape[0], : of_pair.shape[1]] = of_pair
-    return posteriors, 1 - posteriors.sum(-1)
+        target, source = of_pair.shape
+        posteriors[place, :target, :source] = of_pair
+    return posteriors
 
 
 def _quality(sums: AlignmentSums) -> dict[str, float | int | None]:
-    def in_short(value: float) -> float | int | None:
-        if isinstance(value, int):
-            return value
-        return None if math.isnan(value) else round(value, 6)
-
-    return {name: in_short(value) for name, value in asdict(sums.result()).items()}
+    return rounded(asdict(sums.result()), decimals=6)
 
 
 # Which tokens attend by time and which by input: the temporal and the input term, token by token.
@@ -235,7 +254,59 @@ CLASSES = ("start mark", "function word", "content word", "punctuation", "unknow
 FUNCTION_RANK = 50
 LISTED = 150  # tokens kept in each role, the most frequent ones
 MIN_ROWS = 20  # rows of a token that is listed
-_SUMS = ("rows", "total", *SHARES, *ALONE)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSums:
+    """Sums over rows of attention, by token or by class of tokens.
+
+    Attributes:
+        rows: how many rows there are.
+        total: of the squares of scores.
+        covariances: of the scores with each part of them, by the name of its share.
+        similarities: of attention from each part of the scores with the whole one's.
+    """
+
+    rows: Float[np.ndarray, " tokens"]
+    total: Float[np.ndarray, " tokens"]
+    covariances: dict[str, Float[np.ndarray, " tokens"]]
+    similarities: dict[str, Float[np.ndarray, " tokens"]]
+
+    @classmethod
+    def nothing(cls, tokens: int) -> "TokenSums":
+        return cls(
+            rows=np.zeros(tokens),
+            total=np.zeros(tokens),
+            covariances={name: np.zeros(tokens) for name in SHARES},
+            similarities={name: np.zeros(tokens) for name in ALONE},
+        )
+
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "TokenSums":
+        """Return what a function makes of each of the sums."""
+        return TokenSums(
+            rows=function(self.rows),
+            total=function(self.total),
+            covariances={name: function(sums) for name, sums in self.covariances.items()},
+            similarities={name: function(sums) for name, sums in self.similarities.items()},
+        )
+
+    def __add__(self, other: "TokenSums") -> "TokenSums":
+        return TokenSums(
+            rows=self.rows + other.rows,
+            total=self.total + other.total,
+            covariances={name: sums + other.covariances[name] for name, sums in self.covariances.items()},
+            similarities={name: sums + other.similarities[name] for name, sums in self.similarities.items()},
+        )
+
+    def summary(self, token: int) -> dict[str, float | int | None]:
+        """Return the numbers of one token or class."""
+        rows, total = float(self.rows[token]), float(self.total[token])
+        summary: dict[str, float | int | None] = {"rows": int(rows)}
+        for name, covariances in self.covariances.items():
+            summary[name] = round(float(covariances[token]) / total, 4) if total > 0 else None
+        for name, similarities in self.similarities.items():
+            summary[name] = round(float(similarities[token]) / rows, 4)
+        return summary
 
 
 @measure(version=1)
@@ -244,44 +315,55 @@ def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     total variation between the attention from that term alone and the full one."""
     task = trained.task
     fitted = fit_components(trained, fit_samples)
-    words = len(task.target_vocabulary)
-    sums = {role: np.zeros((len(_SUMS), words)) for role in ROLES}
+    n_words = len(task.target_vocabulary)
+    predicted, read = TokenSums.nothing(n_words), TokenSums.nothing(n_words)
     for trace in traces(trained.model, task.held_out, batch_size=128):
-        terms = alignment_terms(*fitted.split(trace))
-        values = _rows(terms, trace).cpu().numpy()  # (sums, row)
-        for role, tokens in _tokens(trace).items():
-            for place, row in enumerate(values):
-                sums[role][place] += np.bincount(tokens, weights=row, minlength=words)
+        of_rows = _of_rows(alignment_terms(*fitted.split(trace)), trace)
+        counted = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]  # (batch, target)
+        predicted += of_rows.each(_by_word(trace.target_outputs[counted], n_words))
+        read += of_rows.each(_by_word(trace.target_tokens[counted], n_words))
     classes = token_classes(task)
     return {
-        "classes": {role: _by_class(sums[role], classes) for role in ROLES},
-        "tokens": {role: _by_token(sums[role], classes, task.target_vocabulary) for role in ROLES},
-        "rows": int(sums["read"][0].sum()),
+        "classes": {"predicted": _by_class(predicted, classes), "read": _by_class(read, classes)},
+        "tokens": {
+            "predicted": _by_token(predicted, classes, task.target_vocabulary),
+            "read": _by_token(read, classes, task.target_vocabulary),
+        },
+        "rows": int(read.rows.sum()),
         "fitted_on": fitted.samples,
     }
 
 
-def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Float[Tensor, "sums row"]:
-    """What is summed over the rows of a token, in the order of ``_SUMS``."""
+def _by_word(words: Int[Tensor, " rows"], n_words: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what adds up the numbers of rows by word."""
+    return partial(_sums_by_word, words=words.cpu().numpy(), n_words=n_words)
+
+
+def _sums_by_word(values: np.ndarray, *, words: np.ndarray, n_words: int) -> np.ndarray:
+    return np.bincount(words, weights=values, minlength=n_words)
+
+
+def _of_rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> TokenSums:
+    """What is summed over the rows of a token, of each row by itself."""
     rows, valid = valid_rows(terms, trace.target_mask, trace.source_mask, at_least=2)
     rows = centred(rows, valid)
-    total = rows.sum((0, 1))
-    named = {
-        "temporal_only": rows[0, 0],
-        "input_only": rows[1, 1],
-        "no_residual": rows[:2, :2].sum((0, 1)),
+    total = rows.sum((0, 1))  # (row, source)
+    temporal, of_input, no_residual = rows[0, 0], rows[1, 1], rows[:2, :2].sum((0, 1))
+    parts = {"temporal_share": temporal, "input_share": of_input, "residual_share": total - no_residual}
+    alone = {
+        "temporal_only": temporal,
+        "input_only": of_input,
+        "no_residual": no_residual,
         "uniform": torch.zeros_like(total),
     }
     full = softmax_over(total, valid)
-    alone = [1 - total_variation(softmax_over(named[name], valid), full) for name in ALONE]
-    shares = [(term * total).sum(-1) for term in (rows[0, 0], rows[1, 1], total - named["no_residual"])]
-    return torch.stack((torch.ones_like(alone[0]), total.square().sum(-1), *shares, *alone))
-
-
-def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
-    keep: Bool[Tensor, "batch target"] = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]
-    ids = {"predicted": trace.target_outputs, "read": trace.target_tokens}
-    return {role: ids[role][keep].cpu().numpy() for role in ROLES}
+    covariances = {name: (part * total).sum(-1).cpu().numpy() for name, part in parts.items()}
+    similarities = {}
+    for name, scores in alone.items():
+        variation = total_variation(softmax_over(scores, valid), full)
+        similarities[name] = (1 - variation).cpu().numpy()
+    square = total.square().sum(-1).cpu().numpy()
+    return TokenSums(np.ones_like(square), square, covariances, similarities)
 
 
 def token_classes(task: Task) -> list[str]:
@@ -290,42 +372,48 @@ def token_classes(task: Task) -> list[str]:
     if not vocabulary.open:
         return [marks.get(i, "word") for i in range(len(vocabulary))]
     counts = np.bincount(task.train.target_ids, minlength=len(vocabulary))
-    spoken = [
-        i
-        for i, word in enumerate(vocabulary.words)
-        if i not in marks and counts[i] and any(character.isalnum() for character in word)
+    words = [
+        i for i, word in enumerate(vocabulary.words) if i not in marks and counts[i] and _is_spoken(word)
     ]
-    frequent = sorted(spoken, key=lambda i: (-counts[i], vocabulary.words[i]))[:FUNCTION_RANK]
+    by_frequency = sorted(words, key=lambda i: (-counts[i], vocabulary.words[i]))
     classes = ["punctuation"] * len(vocabulary)
-    for group, name in ((spoken, "content word"), (frequent, "function word")):
-        for i in group:
-            classes[i] = name
-    return [marks.get(i, name) for i, name in enumerate(classes)]
+    for rank, i in enumerate(by_frequency, 1):
+        classes[i] = "function word" if rank <= FUNCTION_RANK else "content word"
+    for i, name in marks.items():
+        classes[i] = name
+    return classes
 
 
-def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict[str, dict]:
+def _is_spoken(word: str) -> bool:
+    return any(character.isalnum() for character in word)
+
+
+def _by_class(sums: TokenSums, classes: list[str]) -> dict[str, dict]:
     names = np.array(classes)
-    pooled = {name: sums[:, names == name].sum(1) for name in CLASSES}
-    return {name: _summary(of_class) for name, of_class in pooled.items() if of_class[0]}
+    summaries = {}
+    for name in CLASSES:
+        of_class = sums.each(partial(_pooled, chosen=names == name))
+        if of_class.rows[0]:
+            summaries[name] = of_class.summary(0)
+    return summaries
 
 
-def _by_token(sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary) -> dict:
-    order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
-    summaries = [_summary(sums[:, i]) for i in order]
-    columns = {name: [entry[name] for entry in summaries] for name in ("rows", *SHARES, *ALONE)}
-    return {"token": [vocabulary.words[i] for i in order], "class": [classes[i] for i in order]} | columns
+def _pooled(values: np.ndarray, *, chosen: np.ndarray) -> np.ndarray:
+    """Return the sum over the tokens that are chosen."""
+    return np.atleast_1d(values[chosen].sum())
 
 
-def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
-    totals = dict(zip(_SUMS, sums.tolist(), strict=True))
-    shares = {
-        name: round(totals[name] / totals["total"], 4) if totals["total"] > 0 else math.nan for name in SHARES
+def _by_token(sums: TokenSums, classes: list[str], vocabulary: Vocabulary) -> dict:
+    by_frequency = np.argsort(-sums.rows, kind="stable")
+    tokens = [i for i in by_frequency if sums.rows[i] >= MIN_ROWS][:LISTED]
+    summaries = [sums.summary(i) for i in tokens]
+    columns: dict[str, list] = {
+        "token": [vocabulary.words[i] for i in tokens],
+        "class": [classes[i] for i in tokens],
     }
-    return (
-        {"rows": int(totals["rows"])}
-        | {name: None if math.isnan(value) else value for name, value in shares.items()}
-        | {name: round(totals[name] / totals["rows"], 4) for name in ALONE}
-    )
+    for name in ("rows", *SHARES, *ALONE):
+        columns[name] = [summary[name] for summary in summaries]
+    return columns
 
 
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder, encoder in product(STATE_PARTS, STATE_PARTS))
@@ -385,27 +473,30 @@ PROFILES = {
 
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
-    options = {
-        n: value for n, value in settings_of(config, "n_train", "max_length").items() if value is not None
-    }
+    limits = settings_of(config, "n_train", "max_length")
+    options = {name: value for name, value in limits.items() if value is not None}
     of_text: dict[str, object] = {"task_options": options, "seeds": config.text_seeds}
     if steps := config.steps or config.text_steps:
         of_text["steps"] = steps
-    kinds = product(task_names, config.architecture)
-    return [s for kind in kinds for s in each_planned(config, *kind, **(of_text if kind[0] == TEXT else {}))]
+    specs: list[ModelSpec] = []
+    for task, architecture in product(task_names, config.architecture):
+        settings = of_text if task == TEXT else {}
+        specs += each_planned(config, task, architecture, **settings)
+    return specs
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return sum(_measurements(config), ())
+    return *_link_measurements(config), *_token_measurements(config)
 
 
-def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
-    links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
+def _link_measurements(config: Config) -> tuple[Measurement, ...]:
     settings = settings_of(config, "fit_samples", "judged_samples", "iterations")
-    return (
-        measurements_of(links, measure_word_alignment, **settings),
-        measurements_of(tokens, measure_token_parts, fit_samples=config.fit_samples),
-    )
+    return measurements_of(_specs(config, config.task), measure_word_alignment, **settings)
+
+
+def _token_measurements(config: Config) -> tuple[Measurement, ...]:
+    specs = _specs(config, config.tokens_of)
+    return measurements_of(specs, measure_token_parts, fit_samples=config.fit_samples)
 
 
 LINKS_FROM = {
@@ -497,35 +588,30 @@ JUDGED = {name: ATTENDING[name] for name in (*SHARES, *ALONE)}  # of tokens
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """The table ``example`` has one sentence, for the first model of each kind on the last two tasks."""
-    of_links, of_tokens = _measurements(config)
+    of_links, of_tokens = _link_measurements(config), _token_measurements(config)
+    of_first = [measurement for measurement in of_links if measurement.spec.seed == 0]
     alignment = suite_frame(
         of_links, store, records=_links, columns=LINKED | AGREEMENT, row="a source of links of a network"
     )
     networks = suite_frame(of_links, store, records=_numbers, columns=QUALITY_OF_NETWORK | COMPARISONS | GOLD)
     example = suite_frame(
-        [measurement for measurement in of_links if measurement.spec.seed == 0],
-        store,
-        records=_example_entries,
-        columns=ENTRY,
-        row="an entry of a matrix",
+        of_first, store, records=_example_entries, columns=ENTRY, row="an entry of a matrix"
     )
     classes = suite_frame(
         of_tokens, store, records=_classes, columns=ROLE | TOKEN_CLASS | ATTENDING, row="a class of tokens"
     )
+    frequent = partial(_frequent_tokens, listed=config.listed)
     tokens = suite_frame(
-        of_tokens,
-        store,
-        records=partial(_frequent_tokens, listed=config.listed),
-        columns=ROLE | TOKEN | JUDGED,
-        row="a token of a network",
+        of_tokens, store, records=frequent, columns=ROLE | TOKEN | JUDGED, row="a token of a network"
     )
     of_token = ["task", "architecture", "kind", *ROLE, *TOKEN]
     tokens_by_kind = wide(summarise(tokens, of_token, JUDGED), JUDGED, row="a token, over networks")
+    last_two = example.query("task in @tasks", tasks=config.task[-2:])
     return {
         "alignment": alignment,
         "classes": classes,
         "tokens": tokens_by_kind.rename(n="seeds"),
-        "example": example.query("task in @tasks", tasks=config.task[-2:]).select(*BY_KIND, *ENTRY),
+        "example": last_two.select(*BY_KIND, *ENTRY),
         "networks": networks,
         "alignment_by_kind": summarise(alignment, [*BY_KIND, *LINKED], QUALITIES),
         "networks_by_kind": summarise(networks, BY_KIND, QUALITY_OF_NETWORK | COMPARISONS),
@@ -533,16 +619,14 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     }
 
 
-def _links(m: dict) -> list[dict]:
-    """Return a row for each subset by the rule of the page; those of the page by every rule."""
-    references = [(source, rule) for source, by_rule in m["references"].items() for rule in by_rule]
-    rebuilt = [
-        (subset, rule) for subset in SUBSETS for rule in RULES if rule == "words" or subset in RULES_SHOWN
-    ]
-    links = m["references"] | m["attention"]
-    return [
-        {"links_from": source, "rule": rule} | links[source][rule] for source, rule in references + rebuilt
-    ]
+def _links(m: dict) -> Iterator[dict]:
+    """Yield a row for each subset by the rule of the page; those of the page by every rule."""
+    for source, by_rule in m["references"].items():
+        for rule, links in by_rule.items():
+            yield {"links_from": source, "rule": rule, **links}
+    for subset in SUBSETS:
+        for rule in RULES if subset in RULES_SHOWN else ("words",):
+            yield {"links_from": subset, "rule": rule, **m["attention"][subset][rule]}
 
 
 def _numbers(m: dict) -> dict:
@@ -570,30 +654,34 @@ def _numbers(m: dict) -> dict:
     }
 
 
-def _example_entries(m: dict) -> list[dict]:
+def _example_entries(m: dict) -> Iterator[dict]:
     example = m["example"]
-    return [
-        {"links_from": source, "target_position": s, "source_position": t}
-        | {"target": example["target"][s], "source": example["source"][t]}
-        | {"attention": float(weight), "gold": example["gold"][s][t]}
-        for source, matrix in example["attention"].items()
-        for (s, t), weight in np.ndenumerate(matrix)
-        if source == "full" or weight >= SHOWN_FROM
-    ]
+    for source, matrix in example["attention"].items():
+        for (s, t), weight in np.ndenumerate(matrix):
+            if source != "full" and weight < SHOWN_FROM:
+                continue
+            yield {
+                "links_from": source,
+                "target_position": s,
+                "source_position": t,
+                "target": example["target"][s],
+                "source": example["source"][t],
+                "attention": float(weight),
+                "gold": example["gold"][s][t],
+            }
 
 
 def _classes(m: dict) -> list[dict]:
     return rows_of(m["classes"], "role", "class")
 
 
-def _frequent_tokens(m: dict, listed: int) -> list[dict]:
-    """Return the most frequent tokens of each role; held-out samples are the same for every seed."""
-    rows = []
+def _frequent_tokens(m: dict, listed: int) -> Iterator[dict]:
+    """Yield the most frequent tokens of each role; held-out samples are the same for every seed."""
     for role in ROLES:
         columns = m["tokens"][role]
         for place in range(min(listed, len(columns["token"]))):
-            rows.append({"role": role} | {name: numbers[place] for name, numbers in columns.items()})
-    return rows
+            numbers = {name: column[place] for name, column in columns.items()}
+            yield {"role": role, **numbers}
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MEASURES = ("agreement", "kendall")
 # Which samples choose the checkpoint of either run, and which report.
 CHOICES = {"apart": ("selecting", "reporting"), "optimistic": ("all", "all")}
-ENDINGS = {"apart": "", "optimistic": "_optimistic"}  # of the keys of what is chosen so
+
 Checkpoints = Float[np.ndarray, " checkpoints"]
 Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
 
@@ -62,8 +62,10 @@ def contextualise(
     """
     if np.isnan(agreement):
         raise BadInput("the agreement to contextualise is NaN; was there a row to judge?")
-    above = np.asarray(reached) > agreement
-    return performance[above.argmax() if above.any() else -1], not above.any()
+    is_above = np.asarray(reached) > agreement
+    if not is_above.any():
+        return performance[-1], True
+    return performance[is_above.argmax()], False
 
 
 def best_checkpoint(agreement: Sequence[float]) -> int:
@@ -140,13 +142,12 @@ def alone(answers: agreement.Answers) -> dict[RunSpec, dict]:
 
 def parts_of(answers: agreement.Answers) -> list[tuple[str, str]]:
     """Return every part of the data with every measure of quality that networks have there."""
-    parts = [
-        (part, quality)
-        for answer in alone(answers).values()
-        for part, qualities in answer["parts"].items()
-        for quality in qualities
-    ]
-    return list(dict.fromkeys(parts))
+    parts: dict[tuple[str, str], None] = {}  # in order
+    for answer in alone(answers).values():
+        for part, qualities in answer["parts"].items():
+            for quality in qualities:
+                parts[part, quality] = None
+    return list(parts)
 
 
 def compared(runs: agreement.Runs, answers: agreement.Answers) -> list[Comparison]:
@@ -258,12 +259,14 @@ def less_than_frozen(uniform: Pairs, frozen: Pairs) -> Interval:
     """
 
     def mean(seeds: Sequence[int]) -> float:
-        differences = [
-            _mean_of_others(uniform, seed, seeds) - _mean_of_others(frozen, seed, seeds) for seed in seeds
-        ]
+        differences = []
+        for seed in seeds:
+            differences.append(_mean_of_others(uniform, seed, seeds) - _mean_of_others(frozen, seed, seeds))
         return float(np.mean(differences))
 
-    seeds = sorted({first for first, _ in uniform} & {first for first, _ in frozen})
+    uniform_seeds = {first for first, _ in uniform}
+    frozen_seeds = {first for first, _ in frozen}
+    seeds = sorted(uniform_seeds & frozen_seeds)
     return jackknife_interval(seeds, mean) if seeds else interval_of()
 
 
@@ -282,11 +285,15 @@ def attention_courses(comparisons: Iterable[Comparison], measure: str) -> Attent
 def contextualised(numbers: Pairs, courses: AttentionCourses) -> tuple[Interval, Interval]:
     """Return ξ in percent, and the share that is starred; courses with all other seeds are averaged."""
 
-    def of_first(number: float, seed: int, seeds: Sequence[int], *, place: int) -> float:
+    def xi_of_first(number: float, seed: int, seeds: Sequence[int]) -> tuple[float, bool]:
         others = [courses[seed, other] for other in seeds if (seed, other) in courses]
-        return contextualise(number / 100, *np.mean(others, axis=0))[place] if others else math.nan
+        if not others:
+            return math.nan, math.nan
+        reached, performance = np.mean(others, axis=0)
+        return contextualise(number / 100, reached, performance)
 
-    xi, starred = (_jackknifed(numbers, partial(of_first, place=place)) for place in (0, 1))
+    xi = _jackknifed(numbers, lambda *of_first: xi_of_first(*of_first)[0])
+    starred = _jackknifed(numbers, lambda *of_first: xi_of_first(*of_first)[1])
     return xi, starred
 
 
@@ -437,12 +444,11 @@ class Asked:
 
     def of(self, part: str, quality: str, choice: str) -> list[Comparison]:
         """Return the comparisons on a part of the data, by a measure of quality and a choice."""
-        wanted = (part, quality, choice)
-        return [
-            comparison
-            for comparison in self.comparisons
-            if (comparison.part, comparison.quality, comparison.choice) == wanted
-        ]
+        chosen = []
+        for comparison in self.comparisons:
+            if (comparison.part, comparison.quality, comparison.choice) == (part, quality, choice):
+                chosen.append(comparison)
+        return chosen
 
     @property
     def groups(self) -> Iterator[tuple[dict[str, str], list[Comparison]]]:
@@ -459,17 +465,18 @@ def estimates_of(asked: Asked) -> Iterator[dict]:
     """
     for named, comparisons in asked.groups:
         courses = {measure: attention_courses(comparisons, measure) for measure in MEASURES}
+        quantities = OF_PAIRS if named["choice"] == "apart" else MEASURES
         for column in agreement.COLUMNS:
             of_column = [comparison for comparison in comparisons if comparison.column == column]
-            for quantity in OF_PAIRS if named["choice"] == "apart" else MEASURES:
+            named_column = {**named, "column": column}
+            for quantity in quantities:
                 numbers = {comparison.seeds: comparison.numbers[quantity] for comparison in of_column}
-                estimate = over_pairs(numbers, column)
-                yield {**named, "column": column} | _estimate(quantity, estimate, OF_PAIRS)
+                yield named_column | _estimate(quantity, over_pairs(numbers, column), OF_PAIRS)
             for measure in MEASURES:
                 numbers = {comparison.seeds: comparison.best[measure] for comparison in of_column}
                 xi, starred = contextualised(numbers, courses[measure])
-                yield {**named, "column": column} | _estimate(f"{measure}_xi", xi, XI)
-                yield {**named, "column": column} | _estimate(f"{measure}_starred", starred, XI)
+                yield named_column | _estimate(f"{measure}_xi", xi, XI)
+                yield named_column | _estimate(f"{measure}_starred", starred, XI)
 
 
 def _estimate(quantity: str, estimate: Interval, columns: Columns) -> dict:
@@ -480,12 +487,19 @@ def _estimate(quantity: str, estimate: Interval, columns: Columns) -> dict:
 def frozen_of(asked: Asked) -> Iterator[dict]:
     """Yield :func:`less_than_frozen` by part of the data and measure of quality."""
     for named, comparisons in asked.groups:
-        if named["choice"] == "apart":
-            numbers: dict[str, Pairs] = {"alpha_beta_uf": {}, "alpha_alpha_frozen": {}}
-            for comparison in comparisons:
-                if comparison.column in numbers:
-                    numbers[comparison.column][comparison.seeds] = comparison.best["agreement"]
-            yield named | _estimate("less_than_frozen", less_than_frozen(*numbers.values()), FROZEN)
+        if named["choice"] != "apart":
+            continue
+        uniform = _best_agreements(comparisons, "alpha_beta_uf")
+        frozen = _best_agreements(comparisons, "alpha_alpha_frozen")
+        yield named | _estimate("less_than_frozen", less_than_frozen(uniform, frozen), FROZEN)
+
+
+def _best_agreements(comparisons: list[Comparison], column: str) -> Pairs:
+    return {
+        comparison.seeds: comparison.best["agreement"]
+        for comparison in comparisons
+        if comparison.column == column
+    }
 
 
 def networks_of(asked: Asked) -> Iterator[dict]:
@@ -517,14 +531,20 @@ def courses_of(asked: Asked) -> Iterator[dict]:
     The first run is where it is best on all samples.
     """
     for comparison in asked.comparisons:
-        shown = (comparison.quality, comparison.choice) == ("accuracy", "optimistic")
-        if not shown or not comparison.performance:
+        is_shown = comparison.quality == "accuracy" and comparison.choice == "optimistic"
+        if not is_shown or not comparison.performance:
             continue
         first, second = comparison.seeds
-        named = {"data": asked.data, "column": comparison.column, "part": comparison.part}
-        named |= {"seed": first, "second_seed": second}
-        agree = {measure: (100 * comparison.courses[measure]).tolist() for measure in MEASURES}
-        courses = {"step": comparison.steps, "accuracy": comparison.performance} | agree
+        named = {
+            "data": asked.data,
+            "column": comparison.column,
+            "part": comparison.part,
+            "seed": first,
+            "second_seed": second,
+        }
+        courses = {"step": comparison.steps, "accuracy": comparison.performance}
+        for measure in MEASURES:
+            courses[measure] = (100 * comparison.courses[measure]).tolist()
         yield from _by_checkpoint(named, courses)
 
 
@@ -621,23 +641,23 @@ def ties_estimates(asked: Asked) -> Iterator[dict]:
 
 def _last_ties(asked: Asked) -> list[dict]:
     """Return what is asked with each network at uniform attention, once."""
-    by_seed = {
-        second.seed: answer for (_, second), answer in asked.ties.items() if second in asked.runs.uniform
-    }
+    by_seed = {}
+    for (_, second), answer in asked.ties.items():
+        if second in asked.runs.uniform:
+            by_seed[second.seed] = answer
     return list(by_seed.values())
 
 
 def ties_at_the_end(asked: Asked) -> Iterator[dict]:
     """Yield how many words are tied in the end at uniform attention, and how many of them are end marks."""
-    answers = _last_ties(asked)
-    numbers = {
-        "tied": [answer["tied"][-1] for answer in answers],
-        "chance": [answer["chance"][-1] for answer in answers],
-        "ends": [
-            100 * answer["tied_ends"][-1] / answer["tied"][-1] for answer in answers if answer["tied"][-1]
-        ],
-    }
-    for quantity, of_networks in numbers.items():
+    tied, chance, ends = [], [], []
+    for answer in _last_ties(asked):
+        at_the_end = answer["tied"][-1]
+        tied.append(at_the_end)
+        chance.append(answer["chance"][-1])
+        if at_the_end:
+            ends.append(100 * answer["tied_ends"][-1] / at_the_end)
+    for quantity, of_networks in (("tied", tied), ("chance", chance), ("ends", ends)):
         yield {"data": asked.data} | _estimate(quantity, interval_of(of_networks), TIED_LAST)
 
 
@@ -652,8 +672,9 @@ def ties_courses(asked: Asked) -> Iterator[dict]:
     for column in agreement.WITH_PROBE:
         for (first, second), ties in ties_by_pair(asked, column).items():
             named = {"data": asked.data, "column": column, "seed": first, "second_seed": second}
-            courses = {way: ties.courses[way] for way in agreement.WAYS}
-            yield from _by_checkpoint(named, {"step": ties.steps, "tied": ties.tied} | courses)
+            courses = {"step": ties.steps, "tied": ties.tied}
+            courses |= {way: ties.courses[way] for way in agreement.WAYS}
+            yield from _by_checkpoint(named, courses)
 
 
 # The data sets where the paper's statements are weakest.
@@ -680,8 +701,9 @@ def least_accurate(networks: Table) -> Table:
 def _least(estimates: "pd.DataFrame", numbers: "pd.Series") -> dict:
     """Return the estimate of which the number is least, and which data sets there are."""
     row = estimates.loc[numbers.idxmin()]
-    names = ("data", *INTERVAL)
-    return {name: row[name] for name in names} | {"weakest_of": " ".join(sorted(estimates["data"]))}
+    least = {name: row[name] for name in ("data", *INTERVAL)}
+    least["weakest_of"] = " ".join(sorted(estimates["data"]))
+    return least
 
 
 CLASSIFICATION = ("known_polarity", "sst")
@@ -778,31 +800,35 @@ PROFILES = {
 def rows(config: Config) -> dict[str, agreement.Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
-        # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        profiles = [PROFILES[name] for name in paths.PROFILES]
-        usual = {name: {getattr(p, name) for p in profiles} for name in ("n_train", "n_validation")}
-        all_of_it = {name: 0 for name, sizes in usual.items() if getattr(config, name) in sizes}
-        return {"own": _classifiers(replace(config, **all_of_it), str(config.data.resolve()))}
+        return {"own": _classifiers(_for_own_table(config), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
         return {"own": _translators(replace(config, long_seeds=config.seeds), parallel.OWN, **files)}
-    return {
-        name: of(config, name)
-        for names, sets, of in (
-            (config.classification, labelled_sets, _classifiers),
-            (config.translation, parallel, _translators),
-        )
-        for name in names
-        if not config.only_at_hand or sets.available(name)
-    }
+    runs = {}
+    for name in config.classification:
+        if not config.only_at_hand or labelled_sets.available(name):
+            runs[name] = _classifiers(config, name)
+    for name in config.translation:
+        if not config.only_at_hand or parallel.available(name):
+            runs[name] = _translators(config, name)
+    return runs
+
+
+def _for_own_table(config: Config) -> Config:
+    """Return the configuration with all of a reader's table, where numbers of texts are a profile's."""
+    profiles = [PROFILES[name] for name in paths.PROFILES]
+    all_texts = {}
+    for name in ("n_train", "n_validation"):
+        if getattr(config, name) in {getattr(profile, name) for profile in profiles}:
+            all_texts[name] = 0
+    return replace(config, **all_texts)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(
-        measurement
-        for runs in rows(config).values()
-        for measurement in (*runs.measurements(), *runs.saliency(), *runs.ties())
-    )
+    asked: list[Measurement] = []
+    for runs in rows(config).values():
+        asked += [*runs.measurements(), *runs.saliency(), *runs.ties()]
+    return tuple(asked)
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
@@ -815,14 +841,14 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
             ties = agreement.gathered(runs.ties(), store)
             gradients = agreement.gathered(runs.saliency(), store)
             asked.append(Asked(data, runs, answers, ties, gradients))
-    of_reader = config.data is not None or config.source is not None
-    named = () if of_reader else (*config.classification, *config.translation)
-    absent = [
-        {"data": data, "cannot_be_run": f"data: {data} is not available here"}
-        for data in named
-        if data not in available
-    ]
-    return tables_of(asked) | {"absent": Table.of(absent, DATA | ABSENT, "a set that is not available")}
+    absent = []
+    if config.data is None and config.source is None:
+        for data in (*config.classification, *config.translation):
+            if data not in available:
+                absent.append({"data": data, "cannot_be_run": f"data: {data} is not available here"})
+    tables = tables_of(asked)
+    tables["absent"] = Table.of(absent, DATA | ABSENT, "a set that is not available")
+    return tables
 
 
 @dataclass(frozen=True)
@@ -877,60 +903,68 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     set that is not available here has ``cannot_be_run`` with the reason.
     """
     of_part = "{data}.{part}.{quality}"
-    numbers: dict[str, object] = {"weakest.accuracy": interval_of()}
-    for choice, ending in ENDINGS.items():
-        estimates, networks = (
-            tables[name].query("choice == @choice", choice=choice) for name in ("estimates", "networks")
-        )
-        numbers |= keyed(estimates, of_part + ".{column}.{quantity}" + ending)
-        numbers |= keyed(networks, of_part + ".{quantity}" + ending)
+    of_column = of_part + ".{column}.{quantity}"
+    apart, optimistic = "choice == 'apart'", "choice == 'optimistic'"
+    estimates, networks, saliency = tables["estimates"], tables["networks"], tables["saliency"]
     held_out = tables["majorities"].query("part == 'validation'")
-    translated = set(tables["saliency"].frame["data"])
+    of_translators = held_out.query("data in @names", names=set(saliency.frame["data"]))
     return view(
         keyed(tables["absent"], "{data}.{column}", ABSENT),
-        numbers,
+        {"weakest.accuracy": interval_of()},
+        keyed(estimates.query(apart), of_column),
+        keyed(networks.query(apart), of_part + ".{quantity}"),
+        keyed(estimates.query(optimistic), of_column + "_optimistic"),
+        keyed(networks.query(optimistic), of_part + ".{quantity}_optimistic"),
         keyed(tables["frozen"], of_part + ".less_than_frozen"),
         keyed(tables["majorities"], "{data}.{part}.accuracy.{column}", MAJORITY),
-        keyed(tables["saliency"], "{data}.saliency.{variant}.{measure}"),
+        keyed(saliency, "{data}.saliency.{variant}.{measure}"),
         keyed(tables["saliency_xi"], "{data}.saliency.{variant}.{measure}_xi.{quality}"),
-        keyed(held_out.query("data in @names", names=translated), "{data}.saliency.{column}", MAJORITY),
+        keyed(of_translators, "{data}.saliency.{column}", MAJORITY),
         keyed(tables["ties_by_way"], "{data}.ties.{column}.{way}.{quantity}"),
         keyed(tables["ties_at_the_end"], "{data}.ties.{quantity}"),
         keyed(tables["ties_broken"], "{data}.ties.{column}", BROKEN),
         _weakest_keys(tables["weakest"]),
-        {f"weakest.accuracy{key}": number for key, number in _least_keys(tables["least_accurate"])},
+        _least_keys("weakest.accuracy", tables["least_accurate"]),
     )
 
 
 def _weakest_keys(weakest: Table) -> dict[str, object]:
     keys: dict[str, object] = {}
     for column in agreement.COLUMNS:
-        keys |= {f"weakest.{column}.data": "", f"weakest.{column}.above_chance": interval_of()}
+        keys[f"weakest.{column}.data"] = ""
+        keys[f"weakest.{column}.above_chance"] = interval_of()
         of_column = weakest.query("column == @name", name=column)
-        keys |= {f"weakest.{column}.above_chance{key}": number for key, number in _least_keys(of_column)}
-        keys |= {f"weakest.{column}.data": row["data"] for row in of_column.records()}
+        keys |= _least_keys(f"weakest.{column}.above_chance", of_column)
+        for row in of_column.records():
+            keys[f"weakest.{column}.data"] = row["data"]
     return keys
 
 
-def _least_keys(least: Table) -> Iterator[tuple[str, object]]:
-    """Yield the interval of the data set that has the least, and what it is the least of."""
+def _least_keys(key: str, least: Table) -> dict[str, object]:
+    """Return the interval of the data set that has the least, and what it is the least of."""
+    keys: dict[str, object] = {}
     for row in least.records():
-        yield "", {name: row[name] for name in INTERVAL}
-        yield ".weakest_of", row["weakest_of"].split()
+        keys[key] = {name: row[name] for name in INTERVAL}
+        keys[f"{key}.weakest_of"] = row["weakest_of"].split()
+    return keys
 
 
 def _classifiers(config: Config, data: str) -> agreement.Runs:
     shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    shared["data"] = data
     seeds = config.long_seeds if data in LONG else config.seeds
-    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
+    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared, config.width)
 
 
 def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:
     shared = settings_of(config, "learning_rate", "width", "pieces") | files
-    shared |= {"dataset": dataset, "steps": config.translation_steps or FEWER_STEPS.get(dataset, STEPS)}
-    shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
+    shared["dataset"] = dataset
+    shared["steps"] = config.translation_steps or FEWER_STEPS.get(dataset, STEPS)
+    shared["n_train"] = config.train_pairs
+    shared["n_validation"] = config.validation_pairs
     if dataset in FEWER_STEPS and not config.validation_pairs:
         shared["probed_validation"] = VALIDATION_PAIRS
     if config.training_part:
         shared["probed_training"] = config.validation_pairs or VALIDATION_PAIRS
-    return agreement.translator_runs(config.main_seeds if dataset == MAIN else config.long_seeds, shared)
+    seeds = config.main_seeds if dataset == MAIN else config.long_seeds
+    return agreement.translator_runs(seeds, shared)

@@ -1,6 +1,7 @@
 """How large the data sets are and how long their texts, beside what the second paper prints."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -51,19 +52,28 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return measurements_of([spec for _, _, spec in _planned(config)], measure_text_sizes)
+    return measurements_of([planned.spec for planned in _planned(config)], measure_text_sizes)
 
 
-def _planned(config: Config) -> Iterator[tuple[str, str, RunSpec]]:
-    """Set, reading and what counts it."""
+@dataclass(frozen=True)
+class Planned:
+    """A set in one reading, and what counts it."""
+
+    data: str
+    reading: str
+    spec: RunSpec
+
+
+def _planned(config: Config) -> Iterator[Planned]:
     for name in config.sets:
         if config.absent == "skip" and not available(name):
             continue
-        for reading in READINGS[:1] if name in PAIRS else config.readings:
-            yield name, reading, RunSpec.of("text_sizes", data=name, reading=reading)
+        readings = READINGS[:1] if name in PAIRS else config.readings
+        for reading in readings:
+            yield Planned(name, reading, RunSpec.of("text_sizes", data=name, reading=reading))
         if name in WHOLE_TEST:
             whole = RunSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
-            yield name, READINGS[0], whole
+            yield Planned(name, READINGS[0], whole)
 
 
 TEXTS = {
@@ -124,30 +134,24 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     only shown.
     """
     sizes, lengths, words, rooms, dropped, parts, whole_tests = ([] for _ in range(7))
-    for (data, reading, spec), measurement in zip(_planned(config), measurements(config), strict=True):
+    for planned, measurement in zip(_planned(config), measurements(config), strict=True):
         try:
             answer = measurement.answer(store)
         except NotMeasured:  # a store that counts nothing anew; the result says what is missing
             continue
-        if spec.resolved.n_validation:
-            whole_tests.append({"data": data} | _counted(answer["parts"]["validation"]))
+        if planned.spec.resolved.n_validation:
+            whole_tests.append({"data": planned.data} | _counted(answer["parts"]["validation"]))
             continue
-        named = {"data": data, "reading": reading}
+        named = {"data": planned.data, "reading": planned.reading}
         for part, measured in sorted(answer["parts"].items()):
             of_part = named | {"part": part}
-            compared = [of_part | size for size in _sizes(data, part, measured)]
+            compared = [of_part | size for size in _sizes(planned.data, part, measured)]
             sizes += compared
             parts.append(of_part | _counted(measured) | _median_differs(compared))
             lengths += [of_part | length for length in _lengths(measured)]
-        words.append(named | _words(data, answer))
-        rooms.append(named | _room(data, answer["kept"], answer["different"]))
+        words.append(named | _words(planned.data, answer))
+        rooms.append(named | _room(planned.data, answer["kept"], answer["different"]))
         dropped += [named | dict(zip(DROPPED, line, strict=True)) for line in answer["dropped"]]
-    planned = {data for data, _, _ in _planned(config)}
-    absent = [
-        {"data": data, "cannot_be_run": f"data: {data} is not available here"}
-        for data in config.sets
-        if data not in planned
-    ]
     data = {"data": TEXTS["data"]}
     of_sizes = Table.of(sizes, TEXTS | PART | SIZE, "a number of Table 9").whole_numbers("printed")
     return {
@@ -158,9 +162,17 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "parts": Table.of(parts, TEXTS | PART | COUNTED, "a part of a data set"),
         "rooms": Table.of(rooms, TEXTS | ROOM, "a vocabulary").whole_numbers(*ROOM),
         "whole_tests": Table.of(whole_tests, data | WHOLE_TEST_PART, "a set of which some texts are judged"),
-        "absent": Table.of(absent, data | ABSENT, "a set that is not available"),
+        "absent": Table.of(_absent(config), data | ABSENT, "a set that is not available"),
         "parameters": Table.of([parameters()], PARAMETERS, "the networks of Part III"),
     }
+
+
+def _absent(config: Config) -> Iterator[dict]:
+    """Yield each set that is not counted, with the reason."""
+    planned = {planned.data for planned in _planned(config)}
+    for data in config.sets:
+        if data not in planned:
+            yield {"data": data, "cannot_be_run": f"data: {data} is not available here"}
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
@@ -191,33 +203,45 @@ def parameters() -> dict[str, int]:
     draw = torch.Generator()
     classifier = AttentiveClassifier(ClassifierConfig(words=1, embedding_width=EMBEDDING), draw)
     translator = BilinearTranslator(TranslatorConfig(), draw)
-    sizes = {name: parameter.numel() for name, parameter in translator.named_parameters()}
-    embeddings = sum(size for name, size in sizes.items() if "embedding" in name)
+    of_classifier = sum(parameter.numel() for parameter in classifier.parameters())
+    of_translator = sum(parameter.numel() for parameter in translator.parameters())
+    embeddings = 0
+    for name, parameter in translator.named_parameters():
+        if "embedding" in name:
+            embeddings += parameter.numel()
     return {
-        "classifier": sum(parameter.numel() for parameter in classifier.parameters()) - EMBEDDING,
-        "translator": sum(sizes.values()) - embeddings,
-        "translator_with_embeddings": sum(sizes.values()),
+        "classifier": of_classifier - EMBEDDING,
+        "translator": of_translator - embeddings,
+        "translator_with_embeddings": of_translator,
     }
 
 
 def _counted(measured: dict) -> dict:
     """Return how many texts a part has, and their median length; that of each side of sentence pairs."""
-    medians = {side: measured[side]["median"] for side in SIDES if side in measured}
-    names = {"words": "median", "source": "source_median", "target": "target_median"}
-    return {"texts": measured["texts"]} | {names[side]: median for side, median in medians.items()}
+    counted = {"texts": measured["texts"]}
+    if "words" in measured:
+        counted["median"] = measured["words"]["median"]
+    if "source" in measured:
+        counted["source_median"] = measured["source"]["median"]
+        counted["target_median"] = measured["target"]["median"]
+    return counted
 
 
 def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
+    """Yield the numbers of a part beside the printed ones: texts, then a median or one of each side."""
     row = published_row(data)
-    texts, medians = (row.get(f"{part}.{what}", (None, None)) for what in ("texts", "median"))
-    for (what, counted), printed in zip(_counted(measured).items(), (texts[0], *medians), strict=False):
-        compared = printed is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
+    texts = row.get(f"{part}.texts", (None, None))
+    medians = row.get(f"{part}.median", (None, None))
+    printed_numbers = (texts[0], *medians)
+    for (what, counted), printed in zip(_counted(measured).items(), printed_numbers, strict=False):
+        quantity = "texts" if what == "texts" else "median"
+        is_compared = printed is not None and comparable(data, f"{part}.{quantity}")
         yield {
             "what": what,
             "found": counted,
             "printed": printed,
-            "compared": compared,
-            "equal": counted == printed if compared else None,
+            "compared": is_compared,
+            "equal": counted == printed if is_compared else None,
         }
 
 
@@ -232,21 +256,32 @@ def _median_differs(sizes: list[dict]) -> dict[str, float]:
 def _lengths(measured: dict) -> Iterator[dict]:
     for side in SIDES:
         if side in measured:
-            yield {"side": side} | dict(zip(LEVELS, measured[side]["quantiles"], strict=True))
+            quantiles = dict(zip(LEVELS, measured[side]["quantiles"], strict=True))
+            yield {"side": side, **quantiles}
 
 
 def _words(data: str, answer: dict) -> dict[str, int | None]:
+    return {
+        "different": answer["different"],
+        "kept": answer["kept"],
+        "printed": _printed_size(data, "vocabulary"),
+        "by_parameters": _printed_size(data, "by_parameters"),
+    }
+
+
+def _printed_size(data: str, quantity: str) -> int | None:
+    """Return a size of the vocabulary that Table 9 gives; None where it gives none."""
     row = published_row(data)
-    sizes = {"printed": "vocabulary", "by_parameters": "by_parameters"}
-    printed = {column: row.get(quantity, (None,))[0] for column, quantity in sizes.items()}
-    return {"different": answer["different"], "kept": answer["kept"]} | printed
+    return row[quantity][0] if quantity in row else None
 
 
 def _room(data: str, kept: int, different: int | None) -> dict[str, int]:
     """Return how far the printed sizes of a vocabulary lie inside its bounds; empty if not compared."""
     if different is None or not comparable(data, "train.texts"):
         return {}
-    row = published_row(data)
-    sizes = {"room": "vocabulary", "room_by_parameters": "by_parameters"}
-    printed = {name: row[quantity][0] for name, quantity in sizes.items() if quantity in row}
-    return {name: min(size - kept, different - size) for name, size in printed.items()}
+    rooms = {}
+    for name, quantity in (("room", "vocabulary"), ("room_by_parameters", "by_parameters")):
+        size = _printed_size(data, quantity)
+        if size is not None:
+            rooms[name] = min(size - kept, different - size)
+    return rooms

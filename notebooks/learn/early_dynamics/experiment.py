@@ -1,6 +1,8 @@
 """What is learned before attention: count tables, IBM Model 1, and the first derivative of the proxy."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -151,40 +153,50 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
     Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
     """
-    counts, alignments, derivatives, judged, neutral, of_corpora = ([] for _ in range(6))
-    for name in word_counts.CORPORA:
-        corpora = [word_counts.draw(name, config.sentences, seed) for seed in range(config.seeds)]
-        fitted = [CountTables.of(corpus.corpus, *corpus.sizes, config.iterations) for corpus in corpora]
-        counts += _cells(name, corpora[0], fitted[0])
-        alignments += _links(name, corpora[0], fitted[0])
-        of_corpora.append({"corpus": name} | _of_corpus(name, corpora, fitted))
-        if name in INFORMATIVE:
-            derivatives += _derivatives(name, corpora, config.widths)
-        for seed, (corpus, tables) in enumerate(zip(corpora, fitted, strict=True)):
-            named = {"corpus": name, "seed": seed}
-            for stage, place in STAGES.items():
-                judged.append(named | {"stage": stage} | _judged(corpus, tables.counts[place]))
-            if name == "polarity":
-                neutral.append(named | {"neutral": _neutral(corpus, tables.counts[0])})
-    of_seed = CORPUS | SEED
-    stages = Table.of(judged, of_seed | STAGE | JUDGED, "a count table of a corpus")
-    of_neutral = Table.of(neutral, of_seed | NEUTRAL, "a corpus")
-    by_width = Table.of(derivatives, CORPUS | WIDTH | SEED | DERIVATIVE, "a bag of words drawn at random")
+    drawn = {name: _counted(name, config) for name in word_counts.CORPORA}
+    first = {name: corpora[0] for name, corpora in drawn.items()}
+    counts = chain.from_iterable(_cells(name, counted) for name, counted in first.items())
+    links = chain.from_iterable(_links(name, counted) for name, counted in first.items())
+    derivatives = [_derivatives(name, drawn[name], config.widths) for name in INFORMATIVE]
+    by_width = Table.of(
+        chain.from_iterable(derivatives), CORPUS | WIDTH | SEED | DERIVATIVE, "a bag of words drawn at random"
+    )
+    of_corpora = [{"corpus": name} | _of_corpus(name, corpora) for name, corpora in drawn.items()]
+    judged = chain.from_iterable(_judged_stages(name, corpora) for name, corpora in drawn.items())
+    stages = Table.of(judged, CORPUS | SEED | STAGE | JUDGED, "a count table of a corpus")
+    neutral = Table.of(_neutral_words(drawn["polarity"]), CORPUS | SEED | NEUTRAL, "a corpus")
     convergence = _convergence(by_width, config.widths)
     answers = [measurement.answer(store) for measurement in measurements(config)]
     return {
         "counts": Table.of(counts, CORPUS | CELL, "a pair of words"),
-        "alignments": Table.of(alignments, CORPUS | LINK, "a pair of positions"),
+        "alignments": Table.of(links, CORPUS | LINK, "a pair of positions"),
         "derivative": by_width,
         "words": Table.of(_words(answers), WORDS, "a frequent source word"),
         "corpora": Table.of(of_corpora, CORPUS | OF_CORPUS, "a kind of corpus").whole_numbers("outputs"),
         "judged": stages,
         "judged_by_corpus": summarise(stages, ["corpus", "stage"], JUDGED),
-        "neutral": summarise(of_neutral, ["corpus"], NEUTRAL),
+        "neutral": summarise(neutral, ["corpus"], NEUTRAL),
         "convergence": convergence,
         "convergence_by_corpus": summarise(convergence, ["corpus"], ["rate", *AT_LARGEST]),
         "text": Table.of([_text(answer) for answer in answers], TEXT, "a text"),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A corpus of one seed, and its count tables."""
+
+    corpus: CountCorpus
+    tables: CountTables
+
+
+def _counted(name: str, config: Config) -> list[Counted]:
+    """Draw and count a corpus of each seed."""
+    counted = []
+    for seed in range(config.seeds):
+        corpus = word_counts.draw(name, config.sentences, seed)
+        counted.append(Counted(corpus, CountTables.of(corpus.corpus, *corpus.sizes, config.iterations)))
+    return counted
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
@@ -206,39 +218,55 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     )
 
 
-def _of_corpus(name: str, corpora: list[CountCorpus], fitted: list[CountTables]) -> dict:
-    numbers: dict[str, float] = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
+def _of_corpus(name: str, corpora: list[Counted]) -> dict:
+    first = corpora[0].corpus
+    numbers: dict[str, float] = {"chance": float(np.mean(1 / first.corpus.source_lengths))}
     if name in EQUAL_COUNTS:
-        counts = [
-            corpus.without_marks(tables.counts[0]) for corpus, tables in zip(corpora, fitted, strict=True)
-        ]
-        numbers["spread"] = max(map(_spread, counts))
+        numbers["spread"] = max(_spread(counted) for counted in corpora)
     if name in INFORMATIVE:
-        numbers["outputs"] = len(corpora[0].target_words)
+        numbers["outputs"] = len(first.target_words)
     return numbers
 
 
-def _spread(counts: np.ndarray) -> float:
-    """Return the largest difference between entries that are not zero, over their mean."""
+def _spread(counted: Counted) -> float:
+    """Return the largest difference between counts that are not zero, over their mean."""
+    counts = counted.corpus.without_marks(counted.tables.counts[0])
     present = counts[counts > 0]
     return float(np.ptp(present) / present.mean())
+
+
+def _judged_stages(name: str, corpora: list[Counted]) -> Iterator[dict]:
+    """Yield how good each count table of each seed is."""
+    for seed, counted in enumerate(corpora):
+        for stage, place in STAGES.items():
+            judged = _judged(counted.corpus, counted.tables.counts[place])
+            yield {"corpus": name, "seed": seed, "stage": stage, **judged}
+
+
+def _neutral_words(corpora: list[Counted]) -> Iterator[dict]:
+    for seed, counted in enumerate(corpora):
+        neutral = _neutral(counted.corpus, counted.tables.counts[0])
+        yield {"corpus": "polarity", "seed": seed, "neutral": neutral}
 
 
 def _neutral(corpus: CountCorpus, counts: np.ndarray) -> float:
     """Return how far Trans of words without a translation is from one half, on average."""
     table = corpus.without_marks(translation(counts))
-    return float(np.abs(table[corpus.right == word_counts.NO_TRANSLATION] - 0.5).mean())
+    of_neutral_words = table[corpus.right == word_counts.NO_TRANSLATION]
+    return float(np.abs(of_neutral_words - 0.5).mean())
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
     whole = translation(counts)
-    table = corpus.without_marks(whole)  # (source words, target words)
     known = np.flatnonzero(corpus.right != word_counts.NO_TRANSLATION)
     right = corpus.right[known]
-    largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
+    table = corpus.without_marks(whole)[known]  # (source words that have a translation, target words)
+    is_largest = np.isclose(table, table.max(1, keepdims=True), rtol=1e-9, atol=0)
+    rows = np.arange(len(known))
+    first = is_largest[rows, right] / is_largest.sum(1)  # tied words share
     return {
-        "right": float(table[known, right].mean()),
-        "first": float((largest[np.arange(len(known)), right] / largest.sum(1)).mean()),
+        "right": float(table[rows, right].mean()),
+        "first": float(first.mean()),
         "aligned": float(np.mean(_aligned(corpus, whole))),
     }
 
@@ -248,69 +276,89 @@ def _aligned(corpus: CountCorpus, whole: np.ndarray) -> list[float]:
     weights = []
     for pair in range(len(corpus.corpus)):
         source, target = corpus.corpus.source(pair), corpus.corpus.target(pair)
-        translates = corpus.right[source - corpus.marks][None, :] == (target - corpus.marks)[:, None]
-        weights += (alignment(whole, source, target) * translates).sum(1).tolist()
+        translations = corpus.right[source - corpus.marks]
+        translates = translations[None, :] == (target - corpus.marks)[:, None]  # (target, source)
+        on_right = (alignment(whole, source, target) * translates).sum(1)
+        weights += on_right.tolist()
     return weights
 
 
-def _cells(name: str, corpus: CountCorpus, tables: CountTables) -> Iterator[dict]:
-    first, *_, last = tables.counts
+def _cells(name: str, counted: Counted) -> Iterator[dict]:
+    corpus = counted.corpus
+    first, *_, last = counted.tables.counts
     stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
         for (row, column), value in np.ndenumerate(corpus.without_marks(table)):
-            words = {"source": corpus.source_words[row], "target": corpus.target_words[column]}
-            yield {"corpus": name, "table": stage} | words | {"value": float(value)}
+            yield {
+                "corpus": name,
+                "table": stage,
+                "source": corpus.source_words[row],
+                "target": corpus.target_words[column],
+                "value": float(value),
+            }
 
 
-def _links(name: str, corpus: CountCorpus, tables: CountTables) -> Iterator[dict]:
+def _links(name: str, counted: Counted) -> Iterator[dict]:
+    corpus = counted.corpus
     source, target = corpus.corpus.source(0), corpus.corpus.target(0)
+    source_words = [corpus.source_words[word - corpus.marks] for word in source]
+    target_words = [corpus.target_words[word - corpus.marks] for word in target]
     for stage, place in STAGES.items():
-        links = alignment(translation(tables.counts[place]), source, target)
+        links = alignment(translation(counted.tables.counts[place]), source, target)
         for (row, column), value in np.ndenumerate(links):
             yield {
                 "corpus": name,
                 "table": stage,
                 "target_position": row,
-                "target": corpus.target_words[target[row] - corpus.marks],
+                "target": target_words[row],
                 "source_position": column,
-                "source": corpus.source_words[source[column] - corpus.marks],
+                "source": source_words[column],
                 "value": float(value),
             }
 
 
-def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
-    for seed, corpus in enumerate(corpora):
-        theory = word_counts.derivative_in_theory(corpus.bags)
+def _derivatives(name: str, corpora: list[Counted], widths: tuple[int, ...]) -> Iterator[dict]:
+    for seed, counted in enumerate(corpora):
+        bags = counted.corpus.bags
+        theory = word_counts.derivative_in_theory(bags)
         for width in widths:
-            measured = word_counts.derivative_at_random(corpus.bags, width, seed)
+            measured = word_counts.derivative_at_random(bags, width, seed)
             record: dict = {"corpus": name, "width": width, "seed": seed}
             for against, (ours, theirs) in AGAINST.items():
                 comparison = word_counts.compare(getattr(measured, ours), getattr(theory, theirs))
-                record |= {f"{against}_{field}": getattr(comparison, field) for field in COMPARISON}
+                for field in COMPARISON:
+                    record[f"{against}_{field}"] = getattr(comparison, field)
             yield record
 
 
 def _convergence(by_width: Table, widths: tuple[int, ...]) -> Table:
     """Return what is found at the largest width, and how fast the logits' error falls up to it."""
-    largest = by_width.query("width == @width", width=max(widths))
     errors = by_width.frame["logits_error"].to_numpy().reshape(-1, len(widths))  # (corpora, widths)
     slopes, _ = np.polyfit(np.log(widths), np.log(errors).T, 1)
-    renamed = largest.rename(**{column: name for name, column in AT_LARGEST.items()})
-    return renamed.assign(RATE, rate=slopes).select(*CORPUS, *SEED, *RATE, *AT_LARGEST)
+    largest = by_width.query("width == @width", width=max(widths))
+    by_field = largest.rename(**{column: name for name, column in AT_LARGEST.items()})
+    return by_field.assign(RATE, rate=slopes).select(*CORPUS, *SEED, *RATE, *AT_LARGEST)
 
 
-def _words(answers: list[dict]) -> list[dict]:
-    """Return each listed source word with its best target words and their probabilities."""
-    records = []
+def _words(answers: list[dict]) -> Iterator[dict]:
+    """Yield each listed source word with its best target words and their probabilities."""
     for answer in answers:
         for row in answer["rows"]:
-            best = {stage: ", ".join(f"{word} {value:.2f}" for word, value in row[stage]) for stage in STAGES}
-            records.append({"source": row["source"]} | best)
-    return records
+            yield {
+                "source": row["source"],
+                "counted": _listed(row["counted"]),
+                "iterated": _listed(row["iterated"]),
+            }
+
+
+def _listed(words: list[tuple[str, float]]) -> str:
+    return ", ".join(f"{word} {probability:.2f}" for word, probability in words)
 
 
 def _text(answer: dict) -> dict:
-    numbers = {name: answer[name] for name in word_counts.NUMBERS} | {"listed": len(answer["rows"])}
+    numbers = {name: answer[name] for name in word_counts.NUMBERS}
+    numbers["listed"] = len(answer["rows"])
     for stage in STAGES:
-        numbers[f"{stage}_words"] = len({row[stage][0][0] for row in answer["rows"]})
+        likeliest = {row[stage][0][0] for row in answer["rows"]}
+        numbers[f"{stage}_words"] = len(likeliest)
     return numbers

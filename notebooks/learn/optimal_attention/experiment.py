@@ -1,8 +1,9 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
-from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -66,40 +67,58 @@ def measure_optimal_attention(recording: Recording, *others: Recording, samples:
         raise BadInput(f"the model's form is {settings.form!r}; α^opt is found for 'summed' alone")
     network = recorded_network(settings, recording.tensors).double().to(recording["steps"].device)
     means: dict[str, RowMean] = {}
-    seen, residual, iterations = 0, 0.0, 0
-    examples: list[tuple[int, dict]] = []
-    unused: list[tuple[float, dict]] = []
+    n_samples, residual, iterations = 0, 0.0, 0
+    sentences: list[Sentence] = []
+    unused: list[UnusedWord] = []
     for batch in recorded_batches(recording, samples):
         probes = {OTHERS[other.spec.resolved.form]: recorded_probe(other, batch) for other in others}
         rows = _Rows(network, batch, probes)
         for name, values in rows.numbers().items():
             means[name] = means.get(name, RowMean()) + RowMean.of(values)
-        seen += len(batch)
+        n_samples += len(batch)
         residual = max(residual, float(rows.best.residual.max()))
         iterations = max(iterations, rows.best.iterations)
-        examples += rows.sentences()
+        sentences += rows.sentences()
         unused += rows.worst()
     spell = load_pieces(settings).pieces.spell
+    first = min(sentences, key=lambda sentence: sentence.index, default=None)
+    worst = max(unused, key=lambda word: word.lost, default=None)
     means_of = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
     return _nested(means_of) | {
         "words": means["positions"].rows,
-        "samples": seen,
+        "samples": n_samples,
         "residual": residual,
         "iterations": iterations,
-        "example": _spelt(min(examples, key=lambda example: example[0])[1], spell) if examples else None,
-        "unused_example": _spelt(max(unused, key=lambda example: example[0])[1], spell) if unused else None,
+        "example": _spelt(first.shown, spell) if first else None,
+        "unused_example": _spelt(worst.shown, spell) if worst else None,
     }
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that may be shown: its number among the samples, and what is known of it."""
+
+    index: int
+    shown: dict
+
+
+@dataclass(frozen=True)
+class UnusedWord:
+    """A word whose largest probe α^opt does not use: what is lost where it is followed, and what is known."""
+
+    lost: float  # probability of the right word
+    shown: dict
 
 
 class _Rows:
     """One batch: what is known of its right words, a row a word."""
 
     def __init__(self, network: BilinearTranslator, batch: Batch, others: dict[str, Tensor]):
-        self.batch, self.readout, trace = batch, network.readout, network(batch)
-        readout, self.attention = self.readout, trace.attention
-        of_source = self.of_source = readout.from_context(trace.encoder_states)
-        of_target = self.of_target = readout.from_decoder(trace.decoder_states)
-        masks = batch.source_mask, batch.target_mask
+        readout, trace = network.readout, network(batch)
+        self.batch, self.readout, self.others = batch, readout, others
+        self.attention = trace.attention
+        self.of_source = readout.from_context(trace.encoder_states)
+        self.of_target = readout.from_decoder(trace.decoder_states)
         self.probe = log_lexical_probe(
             readout,
             trace.encoder_states,
@@ -108,24 +127,25 @@ class _Rows:
             source_mask=batch.source_mask,
             target_mask=batch.target_mask,
         )
-        self.others = others
         # Attention sums to one, so that the bias of the words may stand in either summand.
-        from_source = linear(of_source, readout.output.weight)
+        from_source = linear(self.of_source, readout.output.weight)
+        from_target = readout.logits(self.of_target)
         self.best: OptimalAttention = optimal_attention(
-            from_source, readout.logits(of_target), batch.target_output, *masks
+            from_source, from_target, batch.target_output, batch.source_mask, batch.target_mask
         )
         uniform = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
-        flat = readout.logits((uniform.to(of_source)[:, None] @ of_source) + of_target)
-        self.descent = _descent(from_source, flat, batch.target_output)
+        uniform_context = uniform.to(self.of_source)[:, None] @ self.of_source
+        uniform_logits = readout.logits(uniform_context + self.of_target)
+        self.descent = _descent(from_source, uniform_logits, batch.target_output)
         self.likelihood = {
-            "uniform": self._of_right(flat),
+            "uniform": self._of_right(uniform_logits),
             "learned": self._of_right(trace.logits),
             "largest_probe": self.probe.amax(-1),
             "optimal": self.best.log_likelihood,
         }
 
     def _of_right(self, logits: Tensor) -> Tensor:
-        return logits.log_softmax(-1).gather(-1, self.batch.target_output[..., None])[..., 0]
+        return _of_right(logits.log_softmax(-1), self.batch.target_output)
 
     def numbers(self) -> dict[str, Tensor]:
         """A number a word each, by dotted name; NaN where a word does not count."""
@@ -168,51 +188,62 @@ class _Rows:
             "dependent.unused": numbers["largest_probe.unused"].where(matters, torch.nan),
         }
 
-    def sentences(self) -> list[tuple[int, dict]]:
-        """Samples of a length to be shown, as (index, matrices)."""
+    def sentences(self) -> list[Sentence]:
+        """Samples of a length to be shown."""
         listed = []
         fewest, most = EXAMPLE
+        source_lengths = self.batch.source_mask.sum(1).tolist()
+        target_lengths = self.batch.target_mask.sum(1).tolist()
         for row, index in enumerate(self.batch.indices.tolist()):
-            source, target = (int(m[row].sum()) for m in (self.batch.source_mask, self.batch.target_mask))
-            if fewest <= source <= most and fewest <= target <= most:
-                listed.append((index, self._shown(row, slice(0, target))))
+            shortest = min(source_lengths[row], target_lengths[row])
+            longest = max(source_lengths[row], target_lengths[row])
+            if fewest <= shortest and longest <= most:
+                steps = slice(0, target_lengths[row])
+                listed.append(Sentence(index, self._shown(row, steps)))
         return listed
 
-    def worst(self) -> list[tuple[float, dict]]:
+    def worst(self) -> list[UnusedWord]:
         """The word of the batch that loses most where its largest probe is followed, among those unused.
 
-        As (probability lost, what is known of it); ``says`` is the likeliest word from each position alone.
+        ``says`` is the likeliest word from each position alone.
         """
         top = self.probe.argmax(-1, keepdim=True)
-        unused = (self.best.attention.gather(-1, top)[..., 0] < UNUSED) & self.batch.target_mask
-        lost = self.likelihood["optimal"].exp() - self.likelihood["largest_probe"].exp()
-        lost = lost.masked_fill(~unused, -torch.inf)
-        if not bool(unused.any()):
+        weight = self.best.attention.gather(-1, top)[..., 0]
+        is_unused = (weight < UNUSED) & self.batch.target_mask
+        if not bool(is_unused.any()):
             return []
+        lost = self.likelihood["optimal"].exp() - self.likelihood["largest_probe"].exp()
+        lost = lost.masked_fill(~is_unused, -torch.inf)
         row, step = divmod(int(lost.argmax()), lost.shape[1])
         shown = self._shown(row, slice(step, step + 1))
-        single = self.of_source[row, : len(shown["source"])] + self.of_target[row, step]
-        alone = self.readout.logits(single).softmax(-1).max(-1)
-        likelihood = {name: float(values[row, step].exp()) for name, values in self.likelihood.items()}
-        shown |= {"says": alone.indices.tolist(), "says_with": alone.values.tolist(), "right": likelihood}
-        return [(float(lost[row, step]), shown)]
+        source_length = len(shown["source"])
+        from_one_position = self.of_source[row, :source_length] + self.of_target[row, step]
+        likeliest = self.readout.logits(from_one_position).softmax(-1).max(-1)
+        shown |= {
+            "says": likeliest.indices.tolist(),
+            "says_with": likeliest.values.tolist(),
+            "right": {name: float(values[row, step].exp()) for name, values in self.likelihood.items()},
+        }
+        return [UnusedWord(float(lost[row, step]), shown)]
 
     def _shown(self, row: int, steps: slice) -> dict:
-        source = int(self.batch.source_mask[row].sum())
-        matrices = {"attention": self.attention, "probe": self.probe.exp(), "optimal": self.best.attention}
+        length = int(self.batch.source_mask[row].sum())
         return {
-            "source": self.batch.source[row, :source].tolist(),
+            "source": self.batch.source[row, :length].tolist(),
             "target": self.batch.target_output[row, steps].tolist(),
-            **{name: values[row, steps, :source].tolist() for name, values in matrices.items()},
+            "attention": self.attention[row, steps, :length].tolist(),
+            "probe": self.probe.exp()[row, steps, :length].tolist(),
+            "optimal": self.best.attention[row, steps, :length].tolist(),
         }
 
 
 def _descent(from_source: Tensor, logits: Tensor, right: Tensor) -> Tensor:
     """−∇h at the attention that gives these logits; −∇loss is 1 − p of the right word times it."""
+    by_word = from_source.transpose(1, 2)  # (batch, words, source)
     chosen = right[..., None]
     wrong = logits.scatter(-1, chosen, -torch.inf).softmax(-1)
-    of_right = from_source.transpose(1, 2).gather(1, chosen.expand(-1, -1, from_source.shape[1]))
-    return of_right - wrong @ from_source.transpose(1, 2)
+    of_right = by_word.gather(1, chosen.expand(-1, -1, from_source.shape[1]))
+    return of_right - wrong @ by_word
 
 
 def _spelt(shown: dict, spell) -> dict:
@@ -246,15 +277,16 @@ def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """
     network = recorded_network(recording.spec.resolved, recording.tensors)
     network = network.double().to(recording["steps"].device)
-    by_word: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
+    by_batch: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
     for batch in recorded_batches(recording, samples):
         for name, values in _differences(network, batch).items():
-            by_word[name].append(values[batch.target_mask].abs())
-    joined = {name: torch.cat(values) for name, values in by_word.items()}
-    return {"words": len(joined["all_words"])} | {
-        name: {"mean": float(values.mean()), "largest": float(values.max())}
-        for name, values in joined.items()
-    }
+            by_batch[name].append(values[batch.target_mask].abs())
+    measured: dict = {}
+    for name, batches in by_batch.items():
+        values = torch.cat(batches)
+        measured["words"] = len(values)
+        measured[name] = {"mean": float(values.mean()), "largest": float(values.max())}
+    return measured
 
 
 def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]:
@@ -266,15 +298,20 @@ def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]
     of_source = readout.from_context(trace.encoder_states)
     of_target = readout.from_decoder(trace.decoder_states)
     learned = _of_right(trace.logits.log_softmax(-1), batch.target_output)
-    rebuilt: dict[str, list[Tensor]] = {"all_words": [], "right_word": []}
+    from_all_words, from_right_word = [], []
     for step, right in enumerate(batch.target_output.unbind(1)):
-        log_probe = readout.logits(of_source + of_target[:, step, None]).log_softmax(-1)
+        logits = readout.logits(of_source + of_target[:, step, None])
+        log_probe = logits.log_softmax(-1)  # (batch, source, words)
         attention = trace.attention[:, step]  # (batch, source), zero at padding
         mean = torch.einsum("bl,blo->bo", attention, log_probe)
-        rebuilt["all_words"].append(_of_right(mean.log_softmax(-1), right))
-        of_word = log_probe.gather(2, right[:, None, None].expand(-1, log_probe.shape[1], 1))[..., 0]
-        rebuilt["right_word"].append(_log_sigmoid_of_mean(attention, of_word))
-    return {name: torch.stack(values, 1) - learned for name, values in rebuilt.items()}
+        from_all_words.append(_of_right(mean.log_softmax(-1), right))
+        at_every_position = right[:, None].expand(-1, log_probe.shape[1])
+        of_word = _of_right(log_probe, at_every_position)  # (batch, source)
+        from_right_word.append(_log_sigmoid_of_mean(attention, of_word))
+    return {
+        "all_words": torch.stack(from_all_words, 1) - learned,
+        "right_word": torch.stack(from_right_word, 1) - learned,
+    }
 
 
 def _log_sigmoid_of_mean(attention: Tensor, log_probe: Tensor) -> Tensor:
@@ -299,14 +336,16 @@ def measure_classifier_identity(recording: Recording) -> dict:
     attention, _ = padded(recording["validation.attention"].double(), offsets)
     of_texts = (attention * log_odds).sum(-1)  # (checkpoints, texts)
     rebuilt = -torch.nn.functional.logsigmoid(of_texts).mean(-1)
-    correct, loss = recording["validation.correct"], recording["validation.loss"].double()
-    # A text of log odds 0 has label 0, whichever way they were turned.
-    wrong = ((of_texts > 0) != correct) & (of_texts.abs() > 1e-6)
+    loss = recording["validation.loss"].double()
+    deviation = (rebuilt - loss).abs().max()
+    correct = recording["validation.correct"]
+    is_decided = of_texts.abs() > 1e-6  # a text of log odds 0 has label 0, whichever way they were turned
+    wrong = ((of_texts > 0) != correct) & is_decided
     return {
         "steps": recording["steps"].tolist(),
         "loss": loss.tolist(),
         "rebuilt": rebuilt.tolist(),
-        "deviation": float((rebuilt - loss).abs().max()),
+        "deviation": float(deviation),
         "wrong": int(wrong.sum()),
         "accuracy": float(correct[-1].double().mean()),
     }
@@ -359,49 +398,71 @@ PROFILES = {
 
 def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
-    named = {
-        "translation": (config.dataset, Config.dataset, parallel.available),
-        "classification": (config.texts, Config.texts, labelled_sets.available),
-    }
-    return {
-        kind: BY_RULE[kind] if config.absent == "by_rule" and name == usual and not available(name) else name
-        for kind, (name, usual, available) in named.items()
-    }
+    translation, classification = config.dataset, config.texts
+    if config.absent == "by_rule":
+        if translation == Config.dataset and not parallel.available(translation):
+            translation = BY_RULE["translation"]
+        if classification == Config.texts and not labelled_sets.available(classification):
+            classification = BY_RULE["classification"]
+    return {"translation": translation, "classification": classification}
 
 
 def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     settings = settings_of(config, "width", "learning_rate", "steps", "n_validation", "pieces")
-    settings |= {"form": form, "keep_network": True}
-    settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
+    settings["form"] = form
+    settings["keep_network"] = True
+    settings["dataset"] = data_of(config)["translation"]
+    settings["n_train"] = config.train_pairs
     if form == "joined":
-        settings |= {"saliency": True, "probed_training": config.probed_training}
+        settings["saliency"] = True
+        settings["probed_training"] = config.probed_training
     return each_seed(config.seeds, RunSpec.of, "translation", **settings)
 
 
-def _plan(config: Config) -> tuple[Plan, Plan, Plan, Plan]:
-    """By form quality and identity; α^opt of the summed form; identity of the classifiers.
+def _classifiers(config: Config) -> tuple[RunSpec, ...]:
+    settings: dict = {
+        "data": data_of(config)["classification"],
+        "n_train": config.train_texts,
+        "n_validation": config.validation_texts,
+        "steps": config.classifier_steps,
+        "learning_rate": config.learning_rate,
+    }
+    if config.classifier_width:
+        settings["embedding_width"] = config.classifier_width
+        settings["width"] = config.classifier_width
+    return each_seed(config.seeds, RunSpec.of, "classification", **settings)
 
-    Beside a network of the summed form are the next, where there is another, and the main model's next.
-    """
-    networks = {(form,): _translators(config, form) for form in FORMS}
-    others = (specs[1:] + specs[:1] for specs in networks.values())
-    optima = tuple(
-        Measurement(
-            spec, measure_optimal_attention, (("samples", config.samples),), (*{other} - {spec}, main)
-        )
-        for spec, other, main in zip(networks["summed",], *others, strict=True)
-    )
-    texts: dict = {"data": data_of(config)["classification"], "n_train": config.train_texts}
-    texts |= {"n_validation": config.validation_texts, "steps": config.classifier_steps}
-    texts |= {"learning_rate": config.learning_rate}
-    if width := config.classifier_width:
-        texts |= {"embedding_width": width, "width": width}
-    classifiers = {(): each_seed(config.seeds, RunSpec.of, "classification", **texts)}
-    return (
-        plan_of(networks, measure_translation),
-        plan_of(networks, measure_probe_identity, samples=config.samples),
-        {("summed",): optima},
-        plan_of(classifiers, measure_classifier_identity),
+
+def _optima(config: Config) -> tuple[Measurement, ...]:
+    """α^opt of each network of the summed form, beside the next one and the main model's next."""
+    summed, joined = (_translators(config, form) for form in FORMS)
+    settings = (("samples", config.samples),)
+    optima = []
+    for i, spec in enumerate(summed):
+        following = (i + 1) % len(summed)
+        others = (joined[following],)
+        if len(summed) > 1:
+            others = (summed[following], *others)
+        optima.append(Measurement(spec, measure_optimal_attention, settings, others))
+    return tuple(optima)
+
+
+class Asked(NamedTuple):
+    """What is measured."""
+
+    quality: Plan  # of translators, by form
+    identity: Plan  # how far their predictions follow from the probe, by form
+    optima: Plan  # α^opt of the summed form
+    classifiers: Plan  # the identity, of classifiers
+
+
+def _plan(config: Config) -> Asked:
+    translators = {(form,): _translators(config, form) for form in FORMS}
+    return Asked(
+        quality=plan_of(translators, measure_translation),
+        identity=plan_of(translators, measure_probe_identity, samples=config.samples),
+        optima={("summed",): _optima(config)},
+        classifiers=plan_of({(): _classifiers(config)}, measure_classifier_identity),
     )
 
 
@@ -417,11 +478,13 @@ def probability_of_right_label(attention: ByPosition, probe: ByPosition) -> Rows
     An identity for classifiers whose readout of the context is linear: log odds average with the attention.
     """
     attended = attention > 0
-    if bool((((probe <= 0) | (probe >= 1)) & attended).any()):
+    is_certain = (probe <= 0) | (probe >= 1)
+    if bool((is_certain & attended).any()):
         raise BadInput(
             "β is 0 or 1 at an attended position; its log odds are infinite: use log odds directly"
         )
-    return (attention * torch.logit(probe.where(attended, 0.5))).sum(-1).sigmoid()
+    log_odds = torch.logit(probe.where(attended, 0.5))
+    return (attention * log_odds).sum(-1).sigmoid()
 
 
 POSITIONS = ("first", "second", "third")
@@ -434,17 +497,22 @@ def counterexample() -> dict[str, float]:
     from β of the right word alone (``from_right_word``), and with all attention on the ``first_alone``.
     """
     logits = torch.tensor(COUNTEREXAMPLE, dtype=torch.float64)
-    word = torch.zeros(1, 1, dtype=torch.long)
-    masks = torch.ones(1, 3).bool(), torch.ones(1, 1).bool()
-    optimum = optimal_attention(logits[None], torch.zeros(1, 1, 3), word, *masks)
-    probe, best = logits.softmax(-1)[:, 0], optimum.attention[0, 0]
-    return {
-        **{f"probe_{place}": value for place, value in zip(POSITIONS, probe.tolist(), strict=True)},
-        **{f"optimal_{place}": value for place, value in zip(POSITIONS, best.tolist(), strict=True)},
-        "right": float(optimum.log_likelihood.exp()),
-        "from_right_word": float(probability_of_right_label(best, probe)),
-        "first_alone": float(probe[0]),
-    }
+    optimum = optimal_attention(
+        logits[None],
+        torch.zeros(1, 1, 3),
+        torch.zeros(1, 1, dtype=torch.long),  # the right word
+        torch.ones(1, 3).bool(),
+        torch.ones(1, 1).bool(),
+    )
+    probe = logits.softmax(-1)[:, 0]
+    best = optimum.attention[0, 0]
+    worked = {}
+    worked |= {f"probe_{place}": float(probe[i]) for i, place in enumerate(POSITIONS)}
+    worked |= {f"optimal_{place}": float(best[i]) for i, place in enumerate(POSITIONS)}
+    worked["right"] = float(optimum.log_likelihood.exp())
+    worked["from_right_word"] = float(probability_of_right_label(best, probe))
+    worked["first_alone"] = float(probe[0])
+    return worked
 
 
 FORM = {
@@ -561,37 +629,61 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
     The tables ``example`` and ``unused`` are of the first seed's network.
     """
-    translations, rebuilt, best, texts = _plan(config)
-    networks = plan_frame(translations, store, FORM, records=_quality, columns=QUALITY)
-    optimum = plan_frame(best, store, FORM, records=_optimum, columns=OPTIMUM | GAINS | SOLVED)
-    identities = plan_frame(rebuilt, store, FORM, columns=IDENTITY)
-    classifiers = plan_frame(texts, store, {}, records=_classifier, columns=CLASSIFIER)
-    summed, joined = (networks.query("form == @form", form=form) for form in FORMS)
-    apart = differences(summed, joined, BLEU)
-    shown = [answer for _, answer in answers(best["summed",], store)][:1]
-    means = [name for name in IDENTITY if name.endswith("mean")]
+    plan = _plan(config)
+    networks = plan_frame(plan.quality, store, FORM, records=_quality, columns=QUALITY)
+    named = networks.rename(learned_probe="agreement")
+    tables = {"networks": named.select("seed", *FORM, "bleu", "agreement")}
+    tables |= _shown_tables(answers(plan.optima["summed",], store))
+    tables |= _quality_tables(networks)
+    tables |= _optimum_tables(
+        plan_frame(plan.optima, store, FORM, records=_optimum, columns=OPTIMUM | GAINS | SOLVED)
+    )
+    tables |= _identity_tables(plan_frame(plan.identity, store, FORM, columns=IDENTITY))
+    taken = data_of(config)
+    classifiers = plan_frame(plan.classifiers, store, {}, records=_classifier, columns=CLASSIFIER)
+    of_set = classifiers.assign(SETS, classification=taken["classification"])
+    tables["classifiers"] = classifiers
+    tables["classifiers_in_all"] = summarise(of_set, ["classification"], ["loss", "accuracy"])
+    tables["rebuilt"] = Table.of([_rebuilt(classifiers)], CLASSIFIER, "all classifiers")
+    tables["sets"] = Table.of([taken], SETS, "the sets that are taken")
+    tables["counterexample"] = Table.of([counterexample()], WORKED, "the counterexample")
+    return tables
+
+
+def _quality_tables(networks: Table) -> dict[str, Table]:
+    """Return how well networks translate, and the summed form minus the joined one."""
+    summed = networks.query("form == 'summed'")
+    joined = networks.query("form == 'joined'")
     return {
-        "networks": networks.rename(learned_probe="agreement").select("seed", *FORM, "bleu", "agreement"),
-        "example": Table.of(_cells(shown, "example"), CELL, "a pair of positions of a sentence"),
-        "unused": Table.of(_cells(shown, "unused_example"), UNUSED_CELL, "a source position for a word"),
         "quality": networks,
         "quality_by_form": summarise(networks, [*FORM], QUALITY),
-        "difference": summarise(apart, [*FORM], BLEU),
+        "difference": summarise(differences(summed, joined, BLEU), [*FORM], BLEU),
+    }
+
+
+def _shown_tables(optima: Iterable[tuple[RunSpec, dict]]) -> dict[str, Table]:
+    """Return a sentence, and a word whose largest β is unused, of the first network."""
+    first = [answer for _, answer in optima][:1]
+    return {
+        "example": Table.of(_cells(first, "example"), CELL, "a pair of positions of a sentence"),
+        "unused": Table.of(_cells(first, "unused_example"), UNUSED_CELL, "a source position for a word"),
+    }
+
+
+def _optimum_tables(optimum: Table) -> dict[str, Table]:
+    return {
         "optimum": optimum,
         "optimum_by_form": summarise(optimum, [*FORM], [*OPTIMUM, *GAINS]),
         "solved": Table.of([_solved(optimum)], SOLVED, "all networks"),
+    }
+
+
+def _identity_tables(identities: Table) -> dict[str, Table]:
+    means = [f"{rebuilt}.mean" for rebuilt in REBUILT]
+    return {
         "identities": identities,
         "identities_by_form": summarise(identities, [*FORM], means),
         "largest": _largest(identities),
-        "classifiers": classifiers,
-        "classifiers_in_all": summarise(
-            classifiers.assign(SETS, classification=data_of(config)["classification"]),
-            ["classification"],
-            ["loss", "accuracy"],
-        ),
-        "rebuilt": Table.of([_rebuilt(classifiers)], CLASSIFIER, "all classifiers"),
-        "sets": Table.of([data_of(config)], SETS, "the sets that are taken"),
-        "counterexample": Table.of([counterexample()], WORKED, "the counterexample"),
     }
 
 
@@ -656,8 +748,11 @@ def _quality(translation: dict) -> dict:
 def _optimum(answer: dict) -> dict:
     """Return the numbers of one network, by the dotted name of where they are in an answer."""
     numbers = {name: reduce(dict.get, name.split("."), answer) for name in OPTIMUM}
-    gains = {name: less(numbers[first], numbers[second]) for name, (first, second) in SUBTRACTED.items()}
-    return numbers | gains | {name: answer[name] for name in SOLVED}
+    for name, (first, second) in SUBTRACTED.items():
+        numbers[name] = less(numbers[first], numbers[second])
+    for name in SOLVED:
+        numbers[name] = answer[name]
+    return numbers
 
 
 def _solved(optimum: Table) -> dict:
@@ -668,10 +763,10 @@ def _solved(optimum: Table) -> dict:
 
 
 def _largest(identities: Table) -> Table:
-    rows = [
-        {"form": form} | {name: group[name].max() for name in LARGEST}
-        for form, group in identities.frame.groupby("form", sort=False)
-    ]
+    rows = []
+    for form, group in identities.frame.groupby("form", sort=False):
+        largest = {name: group[name].max() for name in LARGEST}
+        rows.append({"form": form, **largest})
     return Table.of(rows, FORM | LARGEST, "all networks of a form")
 
 
@@ -697,12 +792,19 @@ def _cells(shown: list[dict], name: str) -> list[dict]:
         if sentence is None:
             continue
         right = {f"right_{attention}": value for attention, value in sentence.get("right", {}).items()}
-        for (row, target), (column, source) in product(
-            *map(enumerate, (sentence["target"], sentence["source"]))
-        ):
-            record = {"target_position": row, "source_position": column, "target": target, "source": source}
-            record |= {matrix: sentence[matrix][row][column] for matrix in ("attention", "probe", "optimal")}
-            if right:
-                record |= {"says": sentence["says"][column], "says_with": sentence["says_with"][column]}
-            records.append(record | right)
+        for row, target in enumerate(sentence["target"]):
+            for column, source in enumerate(sentence["source"]):
+                record = {
+                    "target_position": row,
+                    "source_position": column,
+                    "target": target,
+                    "source": source,
+                    "attention": sentence["attention"][row][column],
+                    "probe": sentence["probe"][row][column],
+                    "optimal": sentence["optimal"][row][column],
+                }
+                if right:
+                    record["says"] = sentence["says"][column]
+                    record["says_with"] = sentence["says_with"][column]
+                records.append(record | right)
     return records

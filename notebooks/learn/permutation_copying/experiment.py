@@ -8,11 +8,11 @@ from statistics import fmean
 
 from companion.results.config import BaseConfig, Positive, setting
 from companion.results.frames import Table, joined, keyed, view
-from companion.runs.columns import Column, Columns
+from companion.runs.columns import Column
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.intervals import interval_of
+from notebooks.shared.intervals import interval_of, less
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import summarise
 from notebooks.shared.thresholds import HALF
@@ -57,26 +57,35 @@ def events(course: dict, length: int) -> dict[str, object]:
     are ``known``, and attention is ``there``, from the first snapshot at which the largest β, or the largest
     weight, is at the next word to write for half of the words. ``lead`` is the last minus the one before.
     """
-
-    def first(name: str, holds: Callable[[float], bool]) -> tuple[int | None, float]:
-        snapshots = zip(course["steps"], course[name], strict=True)
-        return next((snapshot for snapshot in snapshots if holds(snapshot[1])), (None, 0.0))
-
-    low, high = 1 / (FACTOR * length), FACTOR / length
-    left, weight = first("attention_right", lambda weight: weight <= low or weight >= high)
-    known, _ = first("probe_agreement", lambda share: share >= HALF)
-    there, _ = first("attention_accuracy", lambda share: share >= HALF)
-    way = None
-    if left is not None:
-        way = "drawn" if weight > 1 / length else "away"
+    left, way = _leaves_uniform(course, length)
+    known = _first_step(course, "probe_agreement", lambda share: share >= HALF)
+    there = _first_step(course, "attention_accuracy", lambda share: share >= HALF)
     return {
         "way": way,
         "left": left,
         "known": known,
         "there": there,
-        "lead": None if known is None or there is None else there - known,
+        "lead": less(there, known),
         "steps_to_learn": copying.steps_to_learn(course),
     }
+
+
+def _first_step(course: dict, name: str, holds: Callable[[float], bool]) -> int | None:
+    """Return the updates until the first snapshot at which something holds of a number."""
+    for step, value in zip(course["steps"], course[name], strict=True):
+        if holds(value):
+            return step
+    return None
+
+
+def _leaves_uniform(course: dict, length: int) -> tuple[int | None, str | None]:
+    """Return the updates until attention leaves uniform attention, and the way it goes then."""
+    for step, weight in zip(course["steps"], course["attention_right"], strict=True):
+        if weight >= FACTOR / length:
+            return step, "drawn"
+        if weight <= 1 / (FACTOR * length):
+            return step, "away"
+    return None, None
 
 
 NETWORKS = {
@@ -119,9 +128,11 @@ class Config(BaseConfig):
 
     def updates(self, kind: str, network: str) -> int:
         """How long a network is trained: as long as it is judged, or for longer."""
-        if kind == SHARED_KIND:
-            return max(self.steps, self.sample_steps) if network in SHARED_NETWORKS else self.steps
-        return max(self.steps, self.followed) if network == "learned" else self.steps
+        if kind == SHARED_KIND and network in SHARED_NETWORKS:
+            return max(self.steps, self.sample_steps)
+        if kind != SHARED_KIND and network == "learned":
+            return max(self.steps, self.followed)
+        return self.steps
 
 
 PROFILES = {
@@ -159,34 +170,38 @@ BY_WAY = ["kind", *WAY]
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Return the courses of all networks, and what became of them, as in :mod:`notebooks.shared.copying`."""
     (plan,) = _plan(config)
-    learned = {group: asked for group, asked in plan.items() if group[1] == "learned"}
-
-    def of_network(plan: Plan, records: Callable, columns: Columns, row: str = "a trained network") -> Table:
-        return plan_frame(plan, store, GROUP, records=records, columns=columns, row=row)
-
+    courses = plan_frame(
+        plan, store, GROUP,
+        records=copying.course_records, columns=copying.COURSE, row="a network at a checkpoint",
+    )  # fmt: skip
     at_the_end = partial(_network, judged_at=config.steps, length=config.length)
-    networks = of_network(plan, at_the_end, copying.OUTCOME | WAY)
+    networks = plan_frame(plan, store, GROUP, records=at_the_end, columns=copying.OUTCOME | WAY)
     networks = networks.whole_numbers("steps_to_learn")
-    courses = of_network(plan, copying.course_records, copying.COURSE, "a network at a checkpoint")
+
+    learned = {group: asked for group, asked in plan.items() if group[1] == "learned"}
     whole = partial(copying.followed_record, judged_at=config.steps)
-    followed = of_network(learned, whole, copying.OUTCOME | copying.FOLLOWED_RECORD)
-    first_events = of_network(learned, partial(events, length=config.length), WAY | TIMES)
+    followed_columns = copying.OUTCOME | copying.FOLLOWED_RECORD
+    followed = plan_frame(learned, store, GROUP, records=whole, columns=followed_columns)
+    events_of = partial(events, length=config.length)
+    first_events = plan_frame(learned, store, GROUP, records=events_of, columns=WAY | TIMES)
     held = _held(first_events, courses.query("network == 'uniform'"))
     turned = copying.turned_away(networks.query("network == 'learned'"), config.length)
 
+    outcomes = copying.outcome_estimates(networks, [*GROUP])
     read_off = summarise(networks, [*GROUP], [*copying.READ_OFF, "above_floor"])
-    ways = [summarise(first_events, BY_WAY, TIMES), summarise(held, BY_WAY, ["held"])]
+    times_by_way = summarise(first_events, BY_WAY, TIMES)
+    held_by_way = summarise(held, BY_WAY, ["held"])
     return {
         "courses": courses,
         "outcomes": networks.select(*GROUP, "seed", *JUDGED, *WAY),
         "networks": networks.select(*GROUP, "seed", *copying.OUTCOME),
         "events": first_events.whole_numbers(*TIMES),
-        "estimates": joined([copying.outcome_estimates(networks, [*GROUP]), read_off]).query("n > 0"),
+        "estimates": joined([outcomes, read_off]).query("n > 0"),
         "counts": copying.outcome_counts(networks, [*GROUP]),
         "followed": copying.followed_estimates(followed, ["kind"]),
         "followed_counts": copying.followed_counts(followed, ["kind"]),
         "turned": copying.turned_estimates(turned, ["kind"]),
-        "ways": joined(ways),
+        "ways": joined([times_by_way, held_by_way]),
         "way_counts": _way_counts(first_events, held),
         "kinds": _kinds(config, first_events),
     }
@@ -198,22 +213,18 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     ``ways`` are of :func:`events`; ``stays`` counts networks that never leave uniform attention; ``held`` is
     the share of words that networks which never attend know after as many updates as ``there``.
     """
-    estimates, counts = tables["estimates"], tables["counts"]
-
-    def of_network(network: str, quantities: tuple[str, ...]) -> Table:
-        condition = "network == @network and quantity in @quantities"
-        return estimates.query(condition, network=network, quantities=quantities)
-
+    learned = _of_network(tables["estimates"], "learned", OF_LEARNED)
+    uniform = _of_network(tables["estimates"], "uniform", OF_UNIFORM)
+    proxy = _of_network(tables["estimates"], "proxy", OF_PROXY)
+    counts = tables["counts"].query("network == 'learned'")
     nothing: dict[str, object] = {}
     for kind in config.kind:
         nothing |= _nothing(kind, config)
     return view(
         nothing,
-        copying.outcome_keys(
-            "{kind}", of_network("learned", OF_LEARNED), counts.query("network == 'learned'")
-        ),
-        keyed(of_network("uniform", OF_UNIFORM), "{kind}.uniform.{quantity}"),
-        keyed(of_network("proxy", OF_PROXY), "{kind}.proxy.{quantity}"),
+        copying.outcome_keys("{kind}", learned, counts),
+        keyed(uniform, "{kind}.uniform.{quantity}"),
+        keyed(proxy, "{kind}.proxy.{quantity}"),
         copying.followed_keys("{kind}.followed", tables["followed"], tables["followed_counts"]),
         copying.turned_keys("{kind}.turned", tables["turned"]),
         keyed(tables["ways"], "{kind}.ways.{way}.{quantity}"),
@@ -223,21 +234,36 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     )
 
 
+def _of_network(estimates: Table, network: str, quantities: tuple[str, ...]) -> Table:
+    condition = "network == @network and quantity in @quantities"
+    return estimates.query(condition, network=network, quantities=quantities)
+
+
 def _nothing(kind: str, config: Config) -> dict[str, object]:
     """Return the keys of a kind of sentences of which no network is known."""
-    unknown = {f"{kind}.probe_agreement": interval_of()}
-    unknown |= {f"{kind}.uniform.{name}": interval_of() for name in OF_UNIFORM}
-    unknown |= {f"{kind}.proxy.{name}": interval_of() for name in OF_PROXY}
+    unknown: dict[str, object] = {f"{kind}.probe_agreement": interval_of()}
+    for name in OF_UNIFORM:
+        unknown[f"{kind}.uniform.{name}"] = interval_of()
+    for name in OF_PROXY:
+        unknown[f"{kind}.proxy.{name}"] = interval_of()
     for way in WAYS:
-        unknown |= {f"{kind}.ways.{way}.{name}": interval_of() for name in (*TIMES, "held")}
-        unknown |= {f"{kind}.ways.{way}.{name}": 0 for name in ("n", "first", "n_held")}
-        unknown |= {f"{kind}.ways.{way}.{name}": None for name in ("soonest", "latest")}
-    return (
-        unknown
-        | copying.no_outcome(kind)
-        | copying.not_followed(f"{kind}.followed", config.updates(kind, "learned"))
-        | copying.none_turned(f"{kind}.turned")
-    )
+        unknown |= _nothing_of_way(f"{kind}.ways.{way}")
+    unknown |= copying.no_outcome(kind)
+    unknown |= copying.not_followed(f"{kind}.followed", config.updates(kind, "learned"))
+    unknown |= copying.none_turned(f"{kind}.turned")
+    return unknown
+
+
+def _nothing_of_way(key: str) -> dict[str, object]:
+    """Return the keys of a way that no network goes."""
+    unknown: dict[str, object] = {}
+    for name in (*TIMES, "held"):
+        unknown[f"{key}.{name}"] = interval_of()
+    for name in ("n", "first", "n_held"):
+        unknown[f"{key}.{name}"] = 0
+    for name in ("soonest", "latest"):
+        unknown[f"{key}.{name}"] = None
+    return unknown
 
 
 def _network(course: dict, *, judged_at: int, length: int) -> dict:
@@ -258,9 +284,11 @@ def _held(first_events: Table, uniform: Table) -> Table:
         of_kind = uniform.frame[uniform.frame["kind"] == kind]
         known = of_kind.pivot(index="steps", columns="seed", values="probe_agreement").dropna()
         steps = [step for step in group["there"] if step in known.index]
-        for seed in known.columns if steps else ():
-            named = {"kind": kind, "way": way, "seed": seed}
-            rows.append(named | {"held": fmean(known.loc[steps, seed]), "n_held": len(steps)})
+        if not steps:
+            continue
+        for seed in known.columns:
+            held = fmean(known.loc[steps, seed])
+            rows.append({"kind": kind, "way": way, "seed": seed, "held": held, "n_held": len(steps)})
     columns = first_events.columns | HELD
     names = [*BY_WAY, "seed", *HELD]
     return Table.of(rows, {name: columns[name] for name in names}, "a network with uniform attention")
@@ -271,14 +299,18 @@ def _way_counts(first_events: Table, held: Table) -> Table:
     rows = []
     for (kind, way), group in first_events.frame.groupby(BY_WAY, sort=False):
         times = group["steps_to_learn"].astype(float)
-        counts = {
-            "n": len(group),
-            "first": int((group["lead"].astype(float) > 0).sum()),
-            "n_held": int(looked_up.get((kind, way), 0)),
-            "soonest": times.min(),
-            "latest": times.max(),
-        }
-        rows.append({"kind": kind, "way": way} | counts)
+        leads = group["lead"].astype(float)
+        rows.append(
+            {
+                "kind": kind,
+                "way": way,
+                "n": len(group),
+                "first": int((leads > 0).sum()),
+                "n_held": int(looked_up.get((kind, way), 0)),
+                "soonest": times.min(),
+                "latest": times.max(),
+            }
+        )
     columns = {name: first_events.columns[name] for name in BY_WAY} | WAY_COUNTS
     return Table.of(rows, columns, "networks of a way").whole_numbers("soonest", "latest")
 
@@ -287,10 +319,12 @@ def _kinds(config: Config, first_events: Table) -> Table:
     rows = []
     for kind in config.kind:
         ways = first_events.query("kind == @kind", kind=kind).frame["way"]
-        numbers = {
-            "floor": math.log(config.length),
-            "ignorance": math.log(words_of(kind, config.length)),
-            "stays": int(ways.isna().sum()),
-        }
-        rows.append({"kind": kind} | numbers)
+        rows.append(
+            {
+                "kind": kind,
+                "floor": math.log(config.length),
+                "ignorance": math.log(words_of(kind, config.length)),
+                "stays": int(ways.isna().sum()),
+            }
+        )
     return Table.of(rows, {"kind": GROUP["kind"]} | KIND, "a kind of sentences")

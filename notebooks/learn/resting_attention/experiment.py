@@ -85,19 +85,31 @@ Flat = Float[Tensor, " positions"]
 
 
 def _apart(first: Flat, second: Flat, rows: RaggedRows, labels: Tensor) -> dict:
-    sums: dict[str, dict[str, RowMean]] = {}
+    means: dict[str, AgreementMeans] = {}
     for places, mask, texts in rows.batches():
-        values_of = {
-            "agreement": agreement(first[places], second[places], mask),
-            "chance": chance_agreement(second[places], mask),
-        }
+        agrees = agreement(first[places], second[places], mask)
+        by_chance = chance_agreement(second[places], mask)
         groups = {"both": torch.ones_like(texts, dtype=torch.bool)}
-        groups |= {str(label): labels[texts] == label for label in labels.unique().tolist()}
+        for label in labels.unique().tolist():
+            groups[str(label)] = labels[texts] == label
         for group, present in groups.items():
-            means = sums.setdefault(group, {})
-            for name, values in values_of.items():
-                means[name] = means.get(name, RowMean()) + RowMean.of(values, present)
-    return {group: {name: 100 * mean.value for name, mean in means.items()} for group, means in sums.items()}
+            means.setdefault(group, AgreementMeans()).add(agrees, by_chance, present)
+    return {group: of_group.percent() for group, of_group in means.items()}
+
+
+class AgreementMeans:
+    """Mean agreement over texts, and that by chance, added up over batches."""
+
+    def __init__(self) -> None:
+        self.agreement = RowMean()
+        self.chance = RowMean()
+
+    def add(self, agrees: Tensor, by_chance: Tensor, present: Tensor) -> None:
+        self.agreement += RowMean.of(agrees, present)
+        self.chance += RowMean.of(by_chance, present)
+
+    def percent(self) -> dict[str, float]:
+        return {"agreement": 100 * self.agreement.value, "chance": 100 * self.chance.value}
 
 
 class Config(BaseConfig):
@@ -138,16 +150,20 @@ def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
     """The networks by data set, in the order of seeds; they are those of the agreement tables."""
     names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width", "width")
     shared = settings_of(config, *names)
-    seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
-    return {
-        name: each_seed(seeds[name], RunSpec.of, "classification", data=name, **shared)
-        for name in dict.fromkeys((*config.data, *config.beside))
-        if not config.only_at_hand or labelled_sets.available(name)
-    }
+    networks = {}
+    for data in dict.fromkeys((*config.data, *config.beside)):
+        if config.only_at_hand and not labelled_sets.available(data):
+            continue
+        seeds = config.seeds if data in config.data else config.beside_seeds
+        networks[data] = each_seed(seeds, RunSpec.of, "classification", data=data, **shared)
+    return networks
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(measurement for runs in rows(config).values() for measurement in _measurements(runs))
+    asked: list[Measurement] = []
+    for runs in rows(config).values():
+        asked += _measurements(runs)
+    return tuple(asked)
 
 
 def _measurements(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
@@ -228,17 +244,19 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         sets.append({"data": data} | _set(of_set, resting, common))
     of_networks = Table.of(networks, NETWORK_OF_SET | LABEL | RESTING | TEXTS, "a network and a label")
     of_pairs = Table.of(pairs, NETWORK_OF_SET | PAIR | APART, "a pair of networks and a label")
-    marked = of_pairs.query("label == 'both' and marks != 'other'")
+    own_marks = _own_marks(networks, places)
     by_label, by_mark = ["data", "positions", "label"], ["data", "marks", "positions"]
+    marked = of_pairs.query("label == 'both' and marks != 'other'")
+    means = summarise_pairs(of_pairs, by_label, APART)
     return {
         "networks": of_networks,
         "pairs": of_pairs,
         "places": Table.of(places, NETWORK_OF_SET | REST, "a trained network"),
         "sets": Table.of(sets, DATA | SET, "a set of texts"),
-        "own_marks": Table.of(_own_marks(networks, places), NETWORK_OF_SET | LABEL | OWN_MARK, OWN_MARK_ROW),
+        "own_marks": Table.of(own_marks, NETWORK_OF_SET | LABEL | OWN_MARK, OWN_MARK_ROW),
         "labels": summarise(of_networks, ["data", "label"], RESTING),
         "texts": Table.of(_first_of_labels(networks), DATA | LABEL | TEXTS, "a label of a set"),
-        "pairs_by_label": joined([summarise_pairs(of_pairs, by_label, APART), _spreads(of_pairs, by_label)]),
+        "pairs_by_label": joined([means, _spreads(of_pairs, by_label)]),
         "ends_by_label": _ends(of_pairs, by_label),
         "pairs_by_mark": summarise_pairs(marked, by_mark, ["agreement"]),
         "ends_by_mark": _ends(marked, by_mark),
@@ -275,9 +293,11 @@ def _networks(data: str, answers: Answers) -> list[dict]:
     """Return a record for each network and label."""
     records = []
     for (run, *others), answer in answers.items():
-        for label, resting in answer.items() if not others else ():
+        if others:
+            continue
+        for label, resting in answer.items():
             words = 100 - resting["begin"] - resting["end"]
-            records.append({"data": data, "seed": run.seed, "label": label, "words": words} | resting)
+            records.append({"data": data, "seed": run.seed, "label": label, "words": words, **resting})
     return records
 
 
@@ -288,7 +308,10 @@ def _commoner_label(networks: list[dict]) -> str:
 
 def _rests_on(network: dict) -> str:
     """Return the place of the largest attention in more than half of the texts."""
-    return next((place for place in PLACES if network[place] > HALF), NOWHERE)
+    for place in PLACES:
+        if network[place] > HALF:
+            return place
+    return NOWHERE
 
 
 def _pairs(data: str, answers: Answers, resting: dict[int, str]) -> list[dict]:

@@ -1,8 +1,9 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -53,21 +54,37 @@ PROFILES = {
 }  # fmt: skip
 
 
-def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
-    """Of each link and width the quality by length; what a probe reads off every single vector, at each
-    length; and, of the longest sentences and widest vectors, once more with half the samples to fit it on."""
-    networks, probed = {}, {}
+class Asked(NamedTuple):
+    """What is measured, by link and width.
+
+    Attributes:
+        by_length: quality by length.
+        probed: what a probe reads off every single vector, also by length.
+        halved: the same of the longest sentences and widest vectors, with half the samples to fit it on.
+    """
+
+    by_length: Plan
+    probed: Plan
+    halved: Plan
+
+
+def _plan(config: Config) -> Asked:
+    networks = {}
     for link, width in product(config.link, config.width):
         settings = {"link": link, "width": width, "cell": config.cell, "snapshots": 1}
         networks[link, width] = each_seed(config.seeds, spec_on_words, config, **settings)
     read = {group: specs for group, specs in networks.items() if group[0] in ("initial", "every_step")}
+    probed: Plan = {}
     for length in config.probed:
         plan = plan_of(read, measure_summary_bits, length=length, samples=config.samples)
-        probed |= {(length, *group): of_group for group, of_group in plan.items()}
-    widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
-    half = {"length": max(config.probed), "samples": config.samples // 2}
-    halved = plan_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
-    return plan_of(networks, measure_by_length), probed, halved
+        for group, of_group in plan.items():
+            probed[length, *group] = of_group
+    halved: Plan = {}
+    if config.samples > 1:
+        widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
+        longest, half = max(config.probed), config.samples // 2
+        halved = plan_of(widest, measure_summary_bits, length=longest, samples=half)
+    return Asked(by_length=plan_of(networks, measure_by_length), probed=probed, halved=halved)
 
 
 measurements = asked(_plan)
@@ -114,87 +131,101 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     with attention, on the longest quarter, minus that of ``initial``. ``read``: what a probe reads off the
     widest vector of the longest sentences; ``more``: that minus what half the samples find;
     ``decoder_over_probe``: what reaches the decoder minus that."""
-    judged, probed, halved = _plan(config)
+    plan = _plan(config)
     numbers = NETWORK_NUMBERS | PARAMETERS
-    networks = plan_frame(judged, store, GROUP, records=_numbers, columns=numbers)
+    networks = plan_frame(plan.by_length, store, GROUP, records=_numbers, columns=numbers)
     lengths = plan_frame(
-        judged, store, GROUP, records=_by_length, columns=BY_LENGTH, row="a length of a network"
+        plan.by_length, store, GROUP, records=_by_length, columns=BY_LENGTH, row="a length of a network"
     )
-    places = plan_frame(probed, store, READ_LENGTH, records=_by_position, columns=POSITION, row="a position")
-    read = plan_frame(probed, store, READ_LENGTH, records=_read, columns=READ, row="a probe of a network")
-    halved_read = plan_frame(halved, store, GROUP, records=_read, columns=READ, row="a probe of a network")
+    places = plan_frame(
+        plan.probed, store, READ_LENGTH, records=_by_position, columns=POSITION, row="a position"
+    )
+    read = plan_frame(
+        plan.probed, store, READ_LENGTH, records=_read, columns=READ, row="a probe of a network"
+    )
+    halved = plan_frame(plan.halved, store, GROUP, records=_read, columns=READ, row="a probe of a network")
 
-    longest = max(config.probed)
-    widest = networks.query("width == @wide", wide=max(config.width))
-    narrowest = networks.query("width == @narrow", narrow=min(config.width))
-    whole = read.query("length == @longest and width == @wide", longest=longest, wide=max(config.width))
+    longest, wide, narrow = max(config.probed), max(config.width), min(config.width)
+    widest = networks.query("width == @wide", wide=wide)
+    narrowest = networks.query("width == @narrow", narrow=narrow)
+    wider = differences(widest, narrowest, ["capacity"], on=["link", "seed"])
+    attention = widest.query("link == 'attention'")
+    initial = widest.query("link == 'initial'")
+    gains = differences(attention, initial, ["longest.exact_match"])
+    whole = read.query("length == @longest and width == @wide", longest=longest, wide=wide)
+    more = differences(whole, halved, ["together"], on=["link", "seed"])
     at_longest = lengths.query("length == @longest", longest=longest)
     decoded = at_longest.select(*GROUP, "seed", "bits").rename(bits="together")
-    attention, initial = (widest.query("link == @link", link=link) for link in ("attention", "initial"))
+    over_probe = differences(decoded, whole, ["together"], on=["link", "width", "seed"])
     by_position = summarise(places, [*READ_LENGTH, "position"], ["bits"])
-    of_link = {"on": ["link", "seed"]}
     return {
         "lengths": summarise(lengths, [*GROUP, "length"], QUANTITIES),
         "probe": by_position.select(*READ_LENGTH, "position", *INTERVAL),
         "networks": networks,
         "estimates": summarise(networks, list(GROUP), NETWORK_NUMBERS),
-        "wider": summarise(differences(widest, narrowest, ["capacity"], **of_link), ["link"], ["capacity"]),
-        "attention_gains": summarise(
-            differences(attention, initial, ["longest.exact_match"]), ["link"], ["longest.exact_match"]
-        ),
+        "wider": summarise(wider, ["link"], ["capacity"]),
+        "attention_gains": summarise(gains, ["link"], ["longest.exact_match"]),
         "read": summarise(whole, ["link"], READ),
-        "more": summarise(differences(whole, halved_read, ["together"], **of_link), ["link"], ["together"]),
-        "decoder_over_probe": summarise(
-            differences(decoded, whole, ["together"], on=["link", "width", "seed"]), ["link"], ["together"]
-        ),
+        "more": summarise(more, ["link"], ["together"]),
+        "decoder_over_probe": summarise(over_probe, ["link"], ["together"]),
     }
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
-    wide, narrow = max(config.width), min(config.width)
-    of_networks = {name: tables[name] for name in ("networks", "estimates")}
-    of_widest = {name: table.query("width == @wide", wide=wide) for name, table in of_networks.items()}
-    undefined = {"attention_gains": interval_of(), "wider": {}, "read": {}}
-    if wide > narrow:
-        undefined |= {f"wider.{link}": interval_of() for link in config.link}
-    for link, name in product(tables["read"].frame["link"].unique(), ("more", "decoder_over_probe")):
-        undefined[f"read.{link}.{name}"] = interval_of()
+    networks, estimates = tables["networks"], tables["estimates"]
+    wide = max(config.width)
+    widest_networks = networks.query("width == @wide", wide=wide)
+    widest_estimates = estimates.query("width == @wide", wide=wide)
+    undefined: dict[str, object] = {"attention_gains": interval_of(), "wider": {}, "read": {}}
+    wider: dict[str, object] = {}
+    if wide > min(config.width):
+        wider |= {f"wider.{link}": interval_of() for link in config.link}
+        wider |= keyed(tables["wider"], "wider.{link}")
+    for link in tables["read"].frame["link"].unique():
+        undefined[f"read.{link}.more"] = interval_of()
+        undefined[f"read.{link}.decoder_over_probe"] = interval_of()
     return view(
-        _keyed_networks(of_networks, "{link}.width_{width}"),
-        _keyed_networks(of_widest, "widest.{link}"),
+        _keyed_networks(networks, estimates, "{link}.width_{width}"),
+        _keyed_networks(widest_networks, widest_estimates, "widest.{link}"),
         undefined,
         keyed(tables["attention_gains"], "attention_gains"),
-        keyed(tables["wider"], "wider.{link}") if wide > narrow else {},
+        wider,
         keyed(tables["read"], "read.{link}.{quantity}"),
         keyed(tables["more"], "read.{link}.more"),
         keyed(tables["decoder_over_probe"], "read.{link}.decoder_over_probe"),
     )
 
 
-def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
+def _keyed_networks(networks: Table, estimates: Table, key: str) -> dict[str, object]:
     """Return estimates of each link and width, and some numbers of each network in the order of seeds."""
-    networks = tables["networks"]
-    of_each: dict[str, list] = {}
-    for row, name in product(networks.records(), ("capacity", "slope")):
-        of_each.setdefault(f"{key.format(**row)}.of_each.{name}", []).append(row[name])
     first = networks.with_rows(networks.frame.drop_duplicates(list(GROUP)))
-    parameters = keyed(first, key + ".{column}", PARAMETERS)
-    return keyed(tables["estimates"], key + ".{quantity}") | parameters | of_each
+    of_each: dict[str, list] = {}
+    for row in networks.records():
+        for name in ("capacity", "slope"):
+            numbers = of_each.setdefault(f"{key.format(**row)}.of_each.{name}", [])
+            numbers.append(row[name])
+    keys = keyed(estimates, key + ".{quantity}")
+    keys |= keyed(first, key + ".{column}", PARAMETERS)
+    return keys | of_each
 
 
 def _numbers(m: dict) -> dict:
     first = {name: quarter(m, name, last=False) for name in QUANTITIES}
     last = {name: quarter(m, name, last=True) for name in QUANTITIES}
-    falls = first["token_accuracy"] - last["token_accuracy"]
-    numbers = {"shortest": first, "longest": last, "capacity": capacity(m), "slope": slope(m), "falls": falls}
-    return numbers | {"parameters": m["parameters"]}
+    return {
+        "shortest": first,
+        "longest": last,
+        "capacity": capacity(m),
+        "slope": slope(m),
+        "falls": first["token_accuracy"] - last["token_accuracy"],
+        "parameters": m["parameters"],
+    }
 
 
-def _by_length(m: dict) -> list[dict]:
-    return [
-        {"length": length} | {name: m[name][place] for name in QUANTITIES}
-        for place, length in enumerate(m["lengths"])
-    ]
+def _by_length(m: dict) -> Iterator[dict]:
+    for place, length in enumerate(m["lengths"]):
+        numbers = {name: m[name][place] for name in QUANTITIES}
+        yield {"length": length, **numbers}
 
 
 def _by_position(m: dict) -> list[dict]:
@@ -202,22 +233,32 @@ def _by_position(m: dict) -> list[dict]:
 
 
 def _read(m: dict) -> dict:
-    bits, part = m["bits"], len(m["bits"]) // 4
-    first, last, between = bits[0], bits[-1], float(np.mean(bits[part : len(bits) - part]))
-    numbers = {"first": first, "last": last, "middle": between, "together": float(sum(bits))}
-    return numbers | {"first_over_middle": first - between, "last_over_middle": last - between}
+    bits = m["bits"]
+    part = len(bits) // 4
+    first, last = bits[0], bits[-1]
+    middle = float(np.mean(bits[part : len(bits) - part]))
+    return {
+        "first": first,
+        "last": last,
+        "middle": middle,
+        "together": float(sum(bits)),
+        "first_over_middle": first - middle,
+        "last_over_middle": last - middle,
+    }
 
 
 def quarter(measured: dict, name: str, *, last: bool = True) -> float:
     values = measured[name]
     number = max(1, len(values) // 4)
-    return float(np.mean(values[-number:] if last else values[:number]))
+    of_quarter = values[-number:] if last else values[:number]
+    return float(np.mean(of_quarter))
 
 
 def capacity(measured: dict) -> float:
     """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
     window = min(3, len(measured["bits"]))
-    return float(np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid").max())
+    means = np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid")
+    return float(means.max())
 
 
 def slope(measured: dict) -> float | None:
@@ -226,4 +267,5 @@ def slope(measured: dict) -> float | None:
     lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
     if len(lengths) < 2 or min(bits) <= 0:
         return None
-    return float(np.polyfit(np.log(lengths), np.log(bits), 1)[0])
+    slope_of_line, _ = np.polyfit(np.log(lengths), np.log(bits), 1)
+    return float(slope_of_line)

@@ -1,15 +1,21 @@
 """One decoder step of a trained translation network in numbers, and its attention along training."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
+from attnlib.models.vocabulary import Vocabulary
+from attnlib.trace import Trace
 from companion.data import registry
 from companion.results.config import BaseConfig, Field, OneOf, Positive, setting
 from companion.results.frames import Table, frame, keyed, view
@@ -35,62 +41,123 @@ def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
     """``exponential``: of the score minus the largest; ``context``: the coordinates where it is furthest from
     0."""
     settings = recording.spec.resolved
-    task, batch = load_task(settings), shown_pairs(settings)
-    sides = (
-        (task.source_vocabulary, batch.source, batch.source_mask),
-        (task.target_vocabulary, batch.target_output, batch.target_mask),
-    )
-    words = [
-        [[vocabulary.words[i] for i in row[valid].tolist()] for row, valid in zip(ids, mask, strict=True)]
-        for vocabulary, ids, mask in sides
-    ]
-    pairs = list(zip(*words, strict=True))
+    task = load_task(settings)
+    batch = shown_pairs(settings)
+    sources = _words(task.source_vocabulary, batch.source, batch.source_mask)
+    targets = _words(task.target_vocabulary, batch.target_output, batch.target_mask)
     network = procedures.load(recording.spec.procedure).recorded_network(recording)
     trace = network(batch)
-    length = len(pairs[pair][0])
-    scores, weights = (values[pair, place, :length] for values in (trace.scores, trace.attention))
-    states, context = trace.encoder_states[pair, :length], trace.context[pair, place]
-    furthest = sorted(context.abs().topk(min(COORDINATES, len(context))).indices.tolist())
-    probability, best = trace.logits[pair, place].softmax(-1).topk(LIKELIEST)
     judged = judged_samples(settings)
-    right = recording["right"][-1][:, : int(judged.target_lengths.max()) + 1].double()
+    longest = int(judged.target_lengths.max()) + 1  # with the end mark
+    right = recording["right"][-1][:, :longest].double()
     return {
         "steps": recording["steps"].tolist(),
-        "pairs": [list(pair) for pair in pairs],
-        "attention": [
-            [snapshot[i, : len(target), : len(source)].tolist() for i, (source, target) in enumerate(pairs)]
-            for snapshot in recording["shown.attention"]
-        ],
-        "probability": [
-            [snapshot[i, : len(target)].tolist() for i, (_, target) in enumerate(pairs)]
-            for snapshot in recording["shown.probability"]
-        ],
-        "worked": [
-            {"source": word, "score": float(score), "exponential": float((score - scores.max()).exp())}
-            | {"attention": float(weight)}
-            for word, score, weight in zip(pairs[pair][0], scores, weights, strict=True)
-        ],
-        "context": [
-            {"coordinate": i, "value": float(context[i]), "states": states[:, i].tolist()}
-            | {"weighted": (weights * states[:, i]).tolist()}
-            for i in furthest
-        ],
-        "predicted": [
-            {"word": task.target_vocabulary.words[i], "probability": p}
-            for i, p in zip(best.tolist(), probability.tolist(), strict=True)
-        ],
+        "pairs": [[source, target] for source, target in zip(sources, targets, strict=True)],
+        "attention": [_of_valid(snapshot, sources, targets) for snapshot in recording["shown.attention"]],
+        "probability": [_of_words(snapshot, targets) for snapshot in recording["shown.probability"]],
+        "worked": _worked_attention(trace, pair, place, sources[pair]),
+        "context": _worked_context(trace, pair, place, len(sources[pair])),
+        "predicted": _likeliest(trace.logits[pair, place], task.target_vocabulary),
         "token_accuracy": float(right.sum() / (judged.target_lengths + 1).sum()),
         "exact_match": float(exact_matches(recording, judged).mean()),
     }
 
 
+def _words(
+    vocabulary: Vocabulary, ids: Int[Tensor, "pairs length"], mask: Bool[Tensor, "pairs length"]
+) -> list[list[str]]:
+    """The words of each sentence, without padding."""
+    sentences = []
+    for row, valid in zip(ids, mask, strict=True):
+        sentences.append([vocabulary.words[i] for i in row[valid].tolist()])
+    return sentences
+
+
+def _of_valid(
+    attention: Float[Tensor, "pairs target source"], sources: list[list[str]], targets: list[list[str]]
+) -> list[list[list[float]]]:
+    """The matrix of each pair, without padding."""
+    matrices = []
+    for matrix, source, target in zip(attention, sources, targets, strict=True):
+        matrices.append(matrix[: len(target), : len(source)].tolist())
+    return matrices
+
+
+def _of_words(probability: Float[Tensor, "pairs target"], targets: list[list[str]]) -> list[list[float]]:
+    """The probability of each word of a translation, without padding."""
+    return [row[: len(target)].tolist() for row, target in zip(probability, targets, strict=True)]
+
+
+def _worked_attention(trace: Trace, pair: int, place: int, source: list[str]) -> list[dict]:
+    """From score to attention, by source word."""
+    scores = trace.scores[pair, place, : len(source)]
+    exponentials = (scores - scores.max()).exp()
+    attention = trace.attention[pair, place, : len(source)]
+    return [
+        {
+            "source": word,
+            "score": float(scores[t]),
+            "exponential": float(exponentials[t]),
+            "attention": float(attention[t]),
+        }
+        for t, word in enumerate(source)
+    ]
+
+
+def _worked_context(trace: Trace, pair: int, place: int, length: int) -> list[dict]:
+    """What each source word adds to the coordinates where the context is furthest from 0."""
+    context = trace.context[pair, place]
+    states = trace.encoder_states[pair, :length]  # (source, width)
+    attention = trace.attention[pair, place, :length]
+    furthest = context.abs().topk(min(COORDINATES, len(context))).indices
+    return [
+        {
+            "coordinate": i,
+            "value": float(context[i]),
+            "states": states[:, i].tolist(),
+            "weighted": (attention * states[:, i]).tolist(),
+        }
+        for i in sorted(furthest.tolist())
+    ]
+
+
+def _likeliest(logits: Float[Tensor, " words"], vocabulary: Vocabulary) -> list[dict]:
+    """The likeliest next words, with their probabilities."""
+    probabilities, words = logits.softmax(-1).topk(LIKELIEST)
+    return [
+        {"word": vocabulary.words[word], "probability": probability}
+        for word, probability in zip(words.tolist(), probabilities.tolist(), strict=True)
+    ]
+
+
 NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
+
+
 # What the primers say of single weights: pair, place of the word predicted, places of the source words.
-WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
-    "aime_on_love": (0, 2, (1,)),
-    "t_on_you": (0, 1, (2,)),
-    "chat_on_cat": (1, 1, (1,)),
-    "chat_on_cat_and_the": (1, 1, (0, 1)),
+@dataclass(frozen=True)
+class Statement:
+    """What the primers say of single weights: of one word of a translation, on some source words."""
+
+    pair: int
+    predicted: int  # position of the word predicted
+    sources: tuple[int, ...]  # positions of the source words
+
+    def attention(self, matrices: list[list[list[float]]]) -> float:
+        """Add up the attention on these source words; a matrix a pair."""
+        row = matrices[self.pair][self.predicted]
+        return sum(row[source] for source in self.sources)
+
+    def has_largest(self, matrices: list[list[list[float]]]) -> bool:
+        """Say if the largest attention is on one of them."""
+        row = matrices[self.pair][self.predicted]
+        return np.argmax(row) in self.sources
+
+
+WEIGHTS = {
+    "aime_on_love": Statement(pair=0, predicted=2, sources=(1,)),
+    "t_on_you": Statement(pair=0, predicted=1, sources=(2,)),
+    "chat_on_cat": Statement(pair=1, predicted=1, sources=(1,)),
+    "chat_on_cat_and_the": Statement(pair=1, predicted=1, sources=(0, 1)),
 }
 
 
@@ -133,8 +200,9 @@ PROFILES = {
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     settings = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged", "task")
-    settings |= {"options": tuple(settings_of(config, "n_train", "max_words", "max_length").items())}
-    settings |= {"shown": PAIRS, **NETWORKS[config.network]}
+    options = settings_of(config, "n_train", "max_words", "max_length")
+    settings |= {"options": tuple(options.items()), "shown": PAIRS}
+    settings |= NETWORKS[config.network]
     specs = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings)
     return measurements_of(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
@@ -185,22 +253,18 @@ NUMBERS = (
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """``worked``, ``context``, ``predicted`` and ``map`` are of the first network."""
-    every, first = measurements(config), measurements(config)[:1]
+    every = measurements(config)
     networks = frame(every, store, records=_numbers, columns=NUMBERS, names=NAMES)
     courses = frame(
         every, store, records=_courses, columns=COURSE, names=NAMES, row="a snapshot of a network"
     )
-    of_first = {"store": store, "names": {}}
     by_step = summarise(courses, ["task", "weight", "step"], ["attention"])
+    of_first = partial(frame, every[:1], store, names={})
     return {
-        "worked": frame(first, records=itemgetter("worked"), columns=WORKED, row="a source word", **of_first),
-        "context": frame(
-            first, records=_context, columns=CONTEXT, row="a coordinate of a source word", **of_first
-        ),
-        "predicted": frame(
-            first, records=itemgetter("predicted"), columns=PREDICTED, row="a word", **of_first
-        ),
-        "map": frame(first, records=_map, columns=MAP, row="a source word at a step", **of_first),
+        "worked": of_first(records=itemgetter("worked"), columns=WORKED, row="a source word"),
+        "context": of_first(records=_context, columns=CONTEXT, row="a coordinate of a source word"),
+        "predicted": of_first(records=itemgetter("predicted"), columns=PREDICTED, row="a word"),
+        "map": of_first(records=_map, columns=MAP, row="a source word at a step"),
         "learned": by_step.select("weight", "step", *INTERVAL),
         "networks": networks,
         "estimates": summarise(networks, ["task"], NUMBERS),
@@ -211,49 +275,45 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     return view(keyed(tables["estimates"], "{quantity}"))
 
 
-def _weights(measured: dict, snapshot: int = -1) -> dict[str, float]:
-    """Return the attention on the source words of each statement."""
-    rows = measured["attention"][snapshot]
-    return {
-        name: sum(rows[pair][target_place][place] for place in source_places)
-        for name, (pair, target_place, source_places) in WEIGHTS.items()
-    }
-
-
 def _courses(measured: dict) -> Iterator[dict]:
-    by_snapshot = [_weights(measured, snapshot) for snapshot in range(len(measured["steps"]))]
-    for name in WEIGHTS:
-        for step, weights in zip(measured["steps"], by_snapshot, strict=True):
-            yield {"weight": name, "step": step, "attention": weights[name]}
+    for name, statement in WEIGHTS.items():
+        for step, matrices in zip(measured["steps"], measured["attention"], strict=True):
+            yield {"weight": name, "step": step, "attention": statement.attention(matrices)}
 
 
 def _numbers(measured: dict) -> dict:
-    rows = measured["attention"][-1]
-    largest = {
-        name: float(np.argmax(rows[pair][target_place]) in source_places)
-        for name, (pair, target_place, source_places) in WEIGHTS.items()
-    }
-    return measured | {"weights": _weights(measured), "largest": largest}
+    matrices = measured["attention"][-1]
+    weights = {name: statement.attention(matrices) for name, statement in WEIGHTS.items()}
+    largest = {name: float(statement.has_largest(matrices)) for name, statement in WEIGHTS.items()}
+    return measured | {"weights": weights, "largest": largest}
 
 
-def _context(measured: dict) -> list[dict]:
-    rows = []
-    for entry, (place, word) in product(measured["context"], enumerate(measured["worked"])):
-        coordinate = {"coordinate": entry["coordinate"], "context": entry["value"]}
-        source = {"source_place": place, "source": word["source"]}
-        rows.append(
-            coordinate | source | {"state": entry["states"][place], "weighted": entry["weighted"][place]}
-        )
-    return rows
+def _context(measured: dict) -> Iterator[dict]:
+    for entry in measured["context"]:
+        for place, word in enumerate(measured["worked"]):
+            yield {
+                "coordinate": entry["coordinate"],
+                "context": entry["value"],
+                "source_place": place,
+                "source": word["source"],
+                "state": entry["states"][place],
+                "weighted": entry["weighted"][place],
+            }
 
 
 def _map(measured: dict) -> Iterator[dict]:
     for snapshot, step in enumerate(measured["steps"]):
         for pair, (source, target) in enumerate(measured["pairs"]):
-            for (s, predicted), (t, word) in product(enumerate(target), enumerate(source)):
-                yield {"step": step, "pair": pair, "target_place": s, "source_place": t} | {
-                    "target": predicted,
-                    "source": word,
-                    "attention": measured["attention"][snapshot][pair][s][t],
-                    "probability": measured["probability"][snapshot][pair][s],
+            attention = measured["attention"][snapshot][pair]
+            probability = measured["probability"][snapshot][pair]
+            for s, t in product(range(len(target)), range(len(source))):
+                yield {
+                    "step": step,
+                    "pair": pair,
+                    "target_place": s,
+                    "source_place": t,
+                    "target": target[s],
+                    "source": source[t],
+                    "attention": attention[s][t],
+                    "probability": probability[s],
                 }

@@ -41,33 +41,40 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     """
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
-    right, lengths = recording["right"][-1].bool().numpy(), judged.target_lengths
+    lengths = judged.target_lengths
+    references = collate(judged, range(len(judged))).target_output
     written = recording["written"]
-    wanted = collate(judged, range(len(judged))).target_output
-    free = _same(written, wanted).numpy()
-    valid = np.arange(right.shape[1]) <= lengths[:, None]  # the end mark counts
+    teacher_forced = recording["right"][-1].bool().numpy()  # (sentences, places)
+    free_running = _same(written, references).numpy()
+    counted = np.arange(teacher_forced.shape[1]) <= lengths[:, None]  # words and the end mark
+
     length = fullest_length(lengths)
     of_length = np.flatnonzero(lengths == length)
-    by_place = np.ix_(of_length, range(length + 1))
+    places = np.ix_(of_length, range(length + 1))
+    without_error = np.logical_and.accumulate(free_running[places], axis=1)
+
     network = procedures.load(recording.spec.procedure).recorded_network(recording)
     exchanged = collate(judged, of_length[:samples])
-    ended = ((written != PAD) & (written != EOS)).sum(1).numpy()
-    beams = replace(recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)})
+    written_lengths = ((written != PAD) & (written != EOS)).sum(1).numpy()
+    guessed = guessed_lengths(task.train, judged)
+    by_beam = dict(recording.tensors) | {"written": beam_written(network, judged)}
+    beams = replace(recording, tensors=by_beam)
+    weights = [values for name, values in recording.tensors.items() if name.startswith("network.")]
     return {
         "length": length,
         "of_length": len(of_length),
-        "teacher_forced": right[by_place].mean(0).tolist(),
-        "free_running": free[by_place].mean(0).tolist(),
-        "so_far": np.logical_and.accumulate(free[by_place], axis=1).mean(0).tolist(),
+        "teacher_forced": teacher_forced[places].mean(0).tolist(),
+        "free_running": free_running[places].mean(0).tolist(),
+        "so_far": without_error.mean(0).tolist(),
         "damage": damage(network, exchanged, words=len(task.target_vocabulary), seed=settings.seed),
-        "token_accuracy": float(right[valid].mean()),
-        "own_accuracy": float(free[valid].mean()),
+        "token_accuracy": float(teacher_forced[counted].mean()),
+        "own_accuracy": float(free_running[counted].mean()),
         "exact_match": float(exact_matches(recording, judged).mean()),
-        "length_right": float((ended == lengths).mean()),
+        "length_right": float((written_lengths == lengths).mean()),
         "bleu": written_bleu(recording),
         "beam": {"exact_match": float(exact_matches(beams, judged).mean()), "bleu": written_bleu(beams)},
-        "length_guessed": float((guessed_lengths(task.train, judged) == lengths).mean()),
-        "parameters": sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network.")),
+        "length_guessed": float((guessed == lengths).mean()),
+        "parameters": sum(values.numel() for values in weights),
     }
 
 
@@ -78,20 +85,26 @@ def fullest_length(lengths: np.ndarray) -> int:
 
 
 def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
-    overall = int(np.bincount(train.target_lengths).argmax())
-    guess = {
-        length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())
-        for length in np.unique(train.source_lengths).tolist()
-    }
-    return np.array([guess.get(length, overall) for length in judged.source_lengths.tolist()])
+    """The commonest target length of sources as long, or of all where none is as long."""
+    overall = _commonest(train.target_lengths)
+    guesses = {}
+    for length in np.unique(train.source_lengths).tolist():
+        guesses[length] = _commonest(train.target_lengths[train.source_lengths == length])
+    return np.array([guesses.get(length, overall) for length in judged.source_lengths.tolist()])
+
+
+def _commonest(lengths: np.ndarray) -> int:
+    return int(np.bincount(lengths).argmax())
 
 
 def written_bleu(recording: Recording) -> float:
     """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches."""
     settings = recording.spec.resolved
     vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
-    rows = (row[(row != PAD) & (row != EOS)] for row in recording["written"].numpy())
-    texts = [_spelt(ids, vocabulary, _WRITTEN) for ids in rows]
+    texts = []
+    for row in recording["written"].numpy():
+        is_word = (row != PAD) & (row != EOS)
+        texts.append(_spelt(row[is_word], vocabulary, _WRITTEN))
     references = [_spelt(judged.target(i), vocabulary, _MEANT) for i in range(len(judged))]
     return bleu(bleu_counts(texts, references))
 
@@ -112,8 +125,9 @@ def beam_written(network: torch.nn.Module, corpus: Corpus) -> Tensor:
 
 def _same(written: Tensor, wanted: Tensor) -> Tensor:
     width = wanted.shape[1]
-    short = max(0, width - written.shape[1])
-    return torch.nn.functional.pad(written[:, :width].long(), (0, short), value=PAD) == wanted
+    missing = max(0, width - written.shape[1])
+    padded = torch.nn.functional.pad(written[:, :width].long(), (0, missing), value=PAD)
+    return padded == wanted
 
 
 def damage(network: torch.nn.Module, batch: Batch, *, words: int, seed: int) -> list[dict]:

@@ -1,6 +1,7 @@
 """Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -8,7 +9,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
@@ -73,17 +75,21 @@ def _weights(layer: nn.RNNBase) -> int:
 def measure_cost(recording: Recording) -> dict:
     """Parameters, and multiplications for one sample of mean length, end marks included."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
-    source, target = (
-        round(float(lengths.mean())) + 1 for lengths in (judged.source_lengths, judged.target_lengths)
-    )
+    source = round(float(judged.source_lengths.mean())) + 1
+    target = round(float(judged.target_lengths.mean())) + 1
     products = sample_products(network, source, target)
-    sizes = {name: value.numel() for name, value in network.named_parameters()}
+    in_all = sum(products.values())
+    of_network = sum(parameter.numel() for parameter in network.parameters())
+    of_score = 0
+    for name, parameter in network.named_parameters():
+        if name.startswith("score."):
+            of_score += parameter.numel()
     return products | {
-        "parameters": sum(sizes.values()),
-        "score_parameters": sum(size for name, size in sizes.items() if name.startswith("score.")),
+        "parameters": of_network,
+        "score_parameters": of_score,
         "source": source,
         "target": target,
-        "rest": sum(products.values()) - products["score"],
+        "rest": in_all - products["score"],
     }
 
 
@@ -125,24 +131,40 @@ def measure_context_of_states(recording: Recording, *, size: int, samples: int) 
     half as many to judge it on.
     """
     settings, network = recording.spec.resolved, _network(recording)
-    drawn = {"n_train": samples, "n_held_out": max(1, samples // 2), "seed": 1 + settings.seed}
-    options = dict(settings.task_options) | dict.fromkeys(SIZES[settings.task], size) | drawn
+    options = dict(settings.task_options)
+    options |= dict.fromkeys(SIZES[settings.task], size)
+    options |= {"n_train": samples, "n_held_out": max(1, samples // 2), "seed": 1 + settings.seed}
     task = load_task(type(settings)(task=settings.task, options=tuple(options.items())))
-    (states, words), (others, judged) = (_middle(network, part) for part in (task.train, task.held_out))
-    vocabulary = len(task.source_vocabulary) - len(MARKS)
-    read = probe_bits(states, words, others, judged, words=vocabulary)
-    counts = torch.stack([torch.bincount(column, minlength=vocabulary) for column in words.T]) + 1.0
-    known = counts.div(counts.sum(1, keepdim=True)).log2().gather(1, judged.T).mean(1) + math.log2(vocabulary)
-    return {"offsets": list(OFFSETS), "bits": (read - known).tolist()}
+    states, words = _middle(network, task.train)
+    judged_states, judged_words = _middle(network, task.held_out)
+    n_words = len(task.source_vocabulary) - len(MARKS)
+    read = probe_bits(states, words, judged_states, judged_words, words=n_words)
+    return {
+        "offsets": list(OFFSETS),
+        "bits": (read - _bits_of_frequency(words, judged_words, n_words)).tolist(),
+    }
 
 
-def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor, torch.Tensor]:
+def _bits_of_frequency(
+    words: Int[Tensor, "samples offsets"], judged: Int[Tensor, "judged offsets"], n_words: int
+) -> Float[Tensor, " offsets"]:
+    """Bits that the frequency of words at the same place tells of a word, beyond that there are so many."""
+    counts = torch.stack([torch.bincount(column, minlength=n_words) for column in words.T]) + 1.0
+    frequencies = counts.div(counts.sum(1, keepdim=True))  # (offsets, words)
+    log_frequencies = frequencies.log2().gather(1, judged.T)  # (offsets, judged)
+    return log_frequencies.mean(1) + math.log2(n_words)
+
+
+def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[Tensor, Tensor]:
+    """The state of the word in the middle of each sentence, and the words at :data:`OFFSETS` from it."""
     length = int(corpus.source_lengths[0])
     middle = length // 2
-    words = torch.from_numpy(corpus.source_ids.reshape(-1, length).astype(np.int64)) - len(MARKS)
+    ids = corpus.source_ids.reshape(-1, length).astype(np.int64)
+    words = torch.from_numpy(ids) - len(MARKS)
     states = torch.empty(len(corpus), network.config.encoder_width)
     for batch in evaluation_batches(corpus, _BATCH):
-        states[batch.indices] = network.encode(batch.source, batch.source_mask)[0].states[:, middle]
+        encoded, _ = network.encode(batch.source, batch.source_mask)
+        states[batch.indices] = encoded.states[:, middle]
     return states, words[:, [middle + offset for offset in OFFSETS]]
 
 
@@ -151,24 +173,36 @@ def measure_bleu(recording: Recording) -> dict:
     """BLEU of what the network writes against the words of the references; ``<unk>`` matches nothing."""
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
-    given = dict(settings.task_options)
-    options = TextOptions(max_length=given.get("max_length"), lowercase=given.get("lowercase", True))
-    sides = tuple(zip(*read_translation(settings.task).validation, strict=True))
-    references = [target for _, target in tokenise_pairs(sides, options)][: len(judged)]
-    known = (task.target_vocabulary.encode(words) for words in references)
-    if len(references) < len(judged) or any(
-        not np.array_equal(ids, judged.target(i)) for i, ids in enumerate(known)
-    ):
+    references = _validation_targets(settings)[: len(judged)]
+    if not _are_targets(references, judged, task.target_vocabulary):
         raise BadInput(
             f"the first {len(judged)} held-out samples of {settings.task} are not its validation "
             f"sentences, of which there are {len(references)}; judge no more than these"
         )
-    written = [
-        _in_words(row[(row != PAD) & (row != EOS)], task.target_vocabulary)
-        for row in recording["written"].numpy()
-    ]
+    written = []
+    for row in recording["written"].numpy():
+        is_word = (row != PAD) & (row != EOS)
+        written.append(_in_words(row[is_word], task.target_vocabulary))
     bleu, signature = corpus_bleu(written, [" ".join(words) for words in references])
     return {"bleu": bleu, "signature": signature, "sentences": len(references)}
+
+
+def _validation_targets(settings) -> list[Sequence[str]]:
+    """The words of the targets that the task holds out first."""
+    given = dict(settings.task_options)
+    options = TextOptions(max_length=given.get("max_length"), lowercase=given.get("lowercase", True))
+    sides = tuple(zip(*read_translation(settings.task).validation, strict=True))
+    return [target for _, target in tokenise_pairs(sides, options)]
+
+
+def _are_targets(references: list[Sequence[str]], corpus: Corpus, vocabulary: Vocabulary) -> bool:
+    """Return True if the references are the targets of a corpus, one by one."""
+    if len(references) < len(corpus):
+        return False
+    for i, words in enumerate(references):
+        if not np.array_equal(vocabulary.encode(words), corpus.target(i)):
+            return False
+    return True
 
 
 def _in_words(ids: np.ndarray, vocabulary: Vocabulary) -> str:
@@ -281,53 +315,58 @@ PROFILES = {
 
 
 def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
-    sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
-    options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
+    options = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
+    options |= {"n_train": config.n_train, "n_held_out": config.judged}
     settings = settings_of(config, "width", "steps", "snapshots", "learning_rate", "judged")
-    settings |= {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
-    settings |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
+    settings["task"] = kind.task
+    settings["options"] = tuple(options.items())
+    settings["scoring"] = kind.scoring
+    settings["bidirectional"] = kind.directions == 2
+    settings["batch_size"] = BATCH
+    settings |= DECODERS.get(kind.decoder, {})
     procedure = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
     return each_seed(config.seeds, RunSpec.of, procedure, **settings)
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
-    options |= {"n_train": config.text_pairs} if config.text_pairs else {}
+    if config.text_pairs:
+        options["n_train"] = config.text_pairs
     updates_an_epoch = math.ceil((config.text_pairs or CAPTIONS) / BATCH)
-    return each_seed(
-        config.seeds,
-        RunSpec.of,
-        "recurrent_sequences",
-        task=config.text,
-        options=tuple(options.items()),
-        width=config.text_width,
-        steps=config.text_epochs * updates_an_epoch,
-        snapshots=config.text_snapshots,
-        learning_rate=config.text_rate,
-        batch_size=BATCH,
-        judged=VALIDATION,
-        **NAMED[name],
-    )
+    settings = {
+        "task": config.text,
+        "options": tuple(options.items()),
+        "width": config.text_width,
+        "steps": config.text_epochs * updates_an_epoch,
+        "snapshots": config.text_snapshots,
+        "learning_rate": config.text_rate,
+        "batch_size": BATCH,
+        "judged": VALIDATION,
+    }
+    return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings, **NAMED[name])
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
     """Return pairs of kinds that differ in one thing, by what it is; the first is held against the second."""
-    kinds = [kind for kind in grid(config) if kind.task == task and kind.decoder != BEFORE]
     pairs: dict[str, list[tuple[Kind, Kind]]] = {
-        "two_directions": [(kind, kind._replace(directions=1)) for kind in kinds if kind.directions == 2],
+        "two_directions": [],
         "previous_state": [_previous_and_present(task, scoring) for scoring in config.asked],
         "previous_state_of_dot": [_previous_and_present(task, "dot")],
-        "concat_additive": [
-            (kind, kind._replace(scoring="additive")) for kind in kinds if kind.scoring == "concat"
-        ],
+        "concat_additive": [],
     }
-    for decoder in ("luong_feeding", "bahdanau"):
-        pairs[decoder] = [(kind, kind._replace(decoder="luong")) for kind in kinds if kind.decoder == decoder]
-    one_direction = [kind for kind in kinds if kind.directions == 1]
-    for scoring in ("scaled_dot", "general", "concat", "additive"):
-        pairs[scoring] = [
-            (kind, kind._replace(scoring="dot")) for kind in one_direction if kind.scoring == scoring
-        ]
+    for name in ("luong_feeding", "bahdanau", "scaled_dot", "general", "concat", "additive"):
+        pairs[name] = []
+    for kind in grid(config):
+        if kind.task != task or kind.decoder == BEFORE:
+            continue
+        if kind.directions == 2:
+            pairs["two_directions"].append((kind, kind._replace(directions=1)))
+        if kind.scoring == "concat":
+            pairs["concat_additive"].append((kind, kind._replace(scoring="additive")))
+        if kind.decoder != "luong":
+            pairs[kind.decoder].append((kind, kind._replace(decoder="luong")))
+        if kind.directions == 1 and kind.scoring != "dot":
+            pairs[kind.scoring].append((kind, kind._replace(scoring="dot")))
     return pairs
 
 
@@ -353,27 +392,49 @@ GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luo
 ASKERS = ("luong", BEFORE, "bahdanau")
 
 
-def _plan(config: Config) -> tuple[Plan, ...]:
-    """Learning curves and costs, of the grid and on captions; which state the scores come from, what encoder
-    states know (of Bahdanau's network, and the same with the other encoder), BLEU on captions."""
-    kinds = {kind: specs_of_kind(config, kind) for kind in grid(config)}
-    networks = {kind.group: specs for kind, specs in kinds.items()}
-    captions = {(name,): specs_of_name(config, name) for name in config.named}
-    asking, probed = {}, {}
-    for kind, specs in kinds.items():
+class Asked(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        curves: learning curves of the grid.
+        caption_curves: learning curves on captions.
+        cost: of a network of each kind in the grid.
+        caption_cost: of a network of each kind on captions.
+        asking: which state the scores come from.
+        probed: what encoder states know, of Bahdanau's network and the same with the other encoder.
+        bleu: on captions.
+    """
+
+    curves: Plan
+    caption_curves: Plan
+    cost: Plan
+    caption_cost: Plan
+    asking: Plan
+    probed: Plan
+    bleu: Plan
+
+
+def _plan(config: Config) -> Asked:
+    networks, asking, probed = {}, {}, {}
+    for kind in grid(config):
+        specs = specs_of_kind(config, kind)
+        networks[kind.group] = specs
         if kind.directions == 1 and kind.decoder in ASKERS and kind.scoring in config.asked:
             asking[kind.group] = specs
-        if (kind.decoder, kind.scoring) == ("bahdanau", "additive") and config.longest >= READABLE[kind.task]:
+        is_bahdanau = kind.decoder == "bahdanau" and kind.scoring == "additive"
+        if is_bahdanau and config.longest >= READABLE[kind.task]:
             probed[kind.group] = specs
-    settings = {"size": config.longest, "samples": config.samples}
-    return (
-        plan_of(networks, measure_learning_curve),
-        plan_of(captions, measure_learning_curve),
-        plan_of({group: specs[:1] for group, specs in networks.items()}, measure_cost),
-        plan_of({group: specs[:1] for group, specs in captions.items()}, measure_cost),
-        plan_of(asking, measure_asking_state),
-        plan_of(probed, measure_context_of_states, **settings),
-        plan_of(captions, measure_bleu),
+    captions = {(name,): specs_of_name(config, name) for name in config.named}
+    first_of_grid = {group: specs[:1] for group, specs in networks.items()}
+    first_on_captions = {group: specs[:1] for group, specs in captions.items()}
+    return Asked(
+        curves=plan_of(networks, measure_learning_curve),
+        caption_curves=plan_of(captions, measure_learning_curve),
+        cost=plan_of(first_of_grid, measure_cost),
+        caption_cost=plan_of(first_on_captions, measure_cost),
+        asking=plan_of(asking, measure_asking_state),
+        probed=plan_of(probed, measure_context_of_states, size=config.longest, samples=config.samples),
+        bleu=plan_of(captions, measure_bleu),
     )
 
 
@@ -485,21 +546,15 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
     kind, caption = "{task}.{decoder}.{directions}.{scoring}", "translation.{network}"
-    of_each = tables["captions"].frame.groupby("network", sort=False)["bleu"]
-    undefined = {
-        f"translation.gains.{gain}.{quantity}": interval_of()
-        for gain, quantity in product(GAINS, CAPTION_QUALITY)
-    }
-    for task in config.task if len(tables["networks"].frame) else ():
-        undefined |= {f"{task}.who_asks": {}, f"{task}.context": {}}
-        for effect, quantity in product(comparisons(config, task), QUALITY):
-            undefined[f"{task}.effects.{effect}.{quantity}"] = interval_of()
-    context = {}
+    bleu_of_each: dict[str, object] = {}
+    for network, bleu in tables["captions"].frame.groupby("network", sort=False)["bleu"]:
+        bleu_of_each[f"translation.{network}.bleu_of_each"] = bleu.tolist()
+    context: dict[str, object] = {}
     for offset, neighbour in NEIGHBOURS.items():
         at_offset = tables["context"].query("offset == @offset", offset=offset)
         context |= keyed(at_offset, "{task}.context.{directions}." + neighbour)
     return view(
-        undefined,
+        _nothing(config, tables["networks"]),
         keyed(tables["grid"], kind + ".{quantity}"),
         keyed(tables["reached"], kind + ".{column}", NUMBER_REACHED),
         keyed(tables["costs_by_kind"], "{task}.{network}.{directions}.{scoring}.{column}", COST),
@@ -509,10 +564,25 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
         keyed(tables["translation"], caption + ".{quantity}"),
         keyed(tables["captions_reached"], caption + ".{column}", NUMBER_REACHED),
         keyed(tables["caption_costs"], caption + ".{column}", COST),
-        {f"translation.{network}.bleu_of_each": bleu.tolist() for network, bleu in of_each},
+        bleu_of_each,
         keyed(tables["captions"], "translation.{column}", SCORED),
         keyed(tables["gains"], "translation.gains.{gain}.{quantity}"),
     )
+
+
+def _nothing(config: Config, networks: Table) -> dict[str, object]:
+    """Return the keys of which no network is known."""
+    unknown: dict[str, object] = {}
+    for gain, quantity in product(GAINS, CAPTION_QUALITY):
+        unknown[f"translation.gains.{gain}.{quantity}"] = interval_of()
+    if not len(networks.frame):
+        return unknown
+    for task in config.task:
+        unknown[f"{task}.who_asks"] = {}
+        unknown[f"{task}.context"] = {}
+        for effect, quantity in product(comparisons(config, task), QUALITY):
+            unknown[f"{task}.effects.{effect}.{quantity}"] = interval_of()
+    return unknown
 
 
 def _quality(curve: dict, *, threshold: float) -> dict:
@@ -531,10 +601,8 @@ def _caption_quality(curve: dict, bleu: dict, *, threshold: float) -> dict:
 
 
 def _course(curve: dict) -> list[dict]:
-    return [
-        {"step": step, "token_accuracy": accuracy}
-        for step, accuracy in zip(curve["steps"], curve["token_accuracy"], strict=True)
-    ]
+    course = zip(curve["steps"], curve["token_accuracy"], strict=True)
+    return [{"step": step, "token_accuracy": accuracy} for step, accuracy in course]
 
 
 def _by_offset(probed: dict) -> list[dict]:
@@ -548,9 +616,9 @@ def _number_reached(networks: Table, by: Columns) -> Table:
 
 def _contrasts(networks: Table, config: Config) -> Table:
     """Return what networks of the first kind of each pair have more than those of the second."""
-    of_group = {
-        group: networks.with_rows(rows) for group, rows in networks.frame.groupby(list(KIND), sort=False)
-    }
+    of_group: dict[object, Table] = {}
+    for group, rows in networks.frame.groupby(list(KIND), sort=False):
+        of_group[group] = networks.with_rows(rows)
     nothing = networks.with_rows(networks.frame.head(0))
     apart = [differences(nothing, nothing, QUALITY).assign(EFFECT, effect="")]
     for task in config.task:
@@ -575,8 +643,7 @@ def _over_pairs(contrasts: Table) -> Table:
 def _gains(captions: Table) -> Table:
     apart = []
     for gain, (with_attention, without) in GAINS.items():
-        first, second = (
-            captions.query("network == @network", network=network) for network in (with_attention, without)
-        )
+        first = captions.query("network == @network", network=with_attention)
+        second = captions.query("network == @network", network=without)
         apart.append(differences(first, second, CAPTION_QUALITY).assign(GAIN, gain=gain))
     return joined(apart)

@@ -1,6 +1,6 @@
 """Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated
@@ -208,54 +208,56 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 def values(config: Config, tables: dict[str, Table]) -> dict:
     """``main``: numbers of the first cell."""
     of_networks = {name: tables[name] for name in ("networks", "estimates", "gains")}
-    of_first_cell = {
-        name: table.query("cell == @cell", cell=config.cell[0]) for name, table in of_networks.items()
-    }
+    of_first_cell = {}
+    for name, table in of_networks.items():
+        of_first_cell[name] = table.query("cell == @cell", cell=config.cell[0])
+    missing: dict[str, object] = {"distances": {}}
     counted = set(tables["distances"].frame["task"])
-    missing = {
-        f"distances.{task}.cannot_be_run": f"data: {task} is not available here"
-        for task in config.aligned
-        if task not in counted
-    }
+    for task in config.aligned:
+        if task not in counted:
+            missing[f"distances.{task}.cannot_be_run"] = f"data: {task} is not available here"
+    example: dict[str, object] = {}
+    for order, steps in tables["example"].frame.groupby("order", sort=False)["steps"]:
+        example[f"example.{order}"] = steps.tolist()
     reversal = tables["reversal"]
-    example = tables["example"].frame.groupby("order", sort=False)["steps"]
+    cut = reversal.query("quantity == 'cut'")
     return view(
         _keyed_networks(of_networks, "{kind}.{cell}"),
         _keyed_networks(of_first_cell, "{kind}.main"),
-        {"distances": {}} | missing,
+        missing,
         keyed(tables["steps"], "distances.{task}.{order}.{quantity}", ["value"]),
         keyed(reversal.query("quantity != 'cut'"), "distances.{task}.{quantity}"),
-        keyed(reversal.query("quantity == 'cut'"), "distances.{task}.cut", ["value"]),
-        keyed(reversal.query("quantity == 'cut'"), "distances.{task}.sentences", ["n"]),
-        {f"example.{order}": steps.tolist() for order, steps in example},
+        keyed(cut, "distances.{task}.cut", ["value"]),
+        keyed(cut, "distances.{task}.sentences", ["n"]),
+        example,
     )
 
 
 def _keyed_networks(tables: dict[str, Table], key: str) -> dict[str, object]:
     networks = tables["networks"]
     first = networks.with_rows(networks.frame.drop_duplicates(["kind", "cell"]))
-    return (
-        keyed(tables["estimates"], key + ".{order}.{quantity}")
-        | keyed(tables["gains"], key + ".gain.{quantity}")
-        | keyed(first, key + ".{column}", LONG_FROM)
-    )
+    keys = keyed(tables["estimates"], key + ".{order}.{quantity}")
+    keys |= keyed(tables["gains"], key + ".gain.{quantity}")
+    keys |= keyed(first, key + ".{column}", LONG_FROM)
+    return keys
 
 
 def _numbers(curve: dict, longest: dict) -> dict[str, float | None]:
     speeds = {part: float(np.mean(curve[part][1:])) for part in PARTS}
     numbers = {"speed": speeds["token_accuracy"], "exact_match": curve["exact_match"]}
-    numbers |= {part: curve[part][-1] for part in PARTS}
-    numbers |= {f"long_{part}": longest[part] for part in THIRDS}
-    numbers |= {f"speed_{part}": speeds[part] for part in THIRDS}
-    return numbers | {"long_from": longest["shortest"]}
+    for part in PARTS:
+        numbers[part] = curve[part][-1]
+    for part in THIRDS:
+        numbers[f"long_{part}"] = longest[part]
+        numbers[f"speed_{part}"] = speeds[part]
+    numbers["long_from"] = longest["shortest"]
+    return numbers
 
 
-def _by_part(curve: dict, longest: dict) -> list[dict]:
-    return [
-        {"part": part, "step": step, "right": right}
-        for part in PARTS
-        for step, right in zip(curve["steps"], curve[part], strict=True)
-    ]
+def _by_part(curve: dict, longest: dict) -> Iterator[dict]:
+    for part in PARTS:
+        for step, right in zip(curve["steps"], curve[part], strict=True):
+            yield {"part": part, "step": step, "right": right}
 
 
 def _by_place(curve: dict, longest: dict) -> list[dict]:
@@ -265,44 +267,47 @@ def _by_place(curve: dict, longest: dict) -> list[dict]:
 Linked = dict[str, list[LinkedSentence]]  # by task
 
 
-def _sentence_records(linked: Linked) -> list[dict]:
-    rows = []
+def _sentence_records(linked: Linked) -> Iterator[dict]:
     for (task, sentences), order in product(linked.items(), ORDERS):
         for number, sentence in enumerate(sentences):
             steps = sentence.steps[order]
-            distances = {"mean": np.mean(steps), "smallest": min(steps), "largest": max(steps)}
-            rows.append(
-                {"task": task, "order": order, "sentence": number} | distances | {"offset": sentence.offset}
-            )
-    return rows
+            yield {
+                "task": task,
+                "order": order,
+                "sentence": number,
+                "mean": np.mean(steps),
+                "smallest": min(steps),
+                "largest": max(steps),
+                "offset": sentence.offset,
+            }
 
 
-def _distance_records(linked: Linked) -> list[dict]:
-    rows = []
+def _distance_records(linked: Linked) -> Iterator[dict]:
     for (task, sentences), order in product(linked.items(), ORDERS):
         if not sentences:
             continue
-        counts = np.bincount(np.concatenate([sentence.steps[order] for sentence in sentences]))
+        distances = np.concatenate([sentence.steps[order] for sentence in sentences])
+        counts = np.bincount(distances)
         for distance in np.flatnonzero(counts):
             part = float(counts[distance] / counts.sum())
-            rows.append({"task": task, "order": order, "distance": int(distance), "share": part})
-    return rows
+            yield {"task": task, "order": order, "distance": int(distance), "share": part}
 
 
-def _example_records() -> list[dict]:
-    """Return the distances in the primer's sentence of four words, each translated at its own place."""
-    rows = []
+def _example_records() -> Iterator[dict]:
+    """Yield the distances in the primer's sentence of four words, each translated at its own place."""
+    links = [(place, place) for place in range(4)]
     for order in ORDERS:
-        steps = link_distances([(place, place) for place in range(4)], 4, reverse=order == "reversed")
-        rows += [{"order": order, "word": word, "steps": number} for word, number in enumerate(steps, 1)]
-    return rows
+        steps = link_distances(links, 4, reverse=order == "reversed")
+        for word, number in enumerate(steps, 1):
+            yield {"order": order, "word": word, "steps": number}
 
 
 def _changes(sentences: Table) -> Table:
     """Return what reversal does to the distances in a sentence, over the sentences of a task."""
     forward, backward = (sentences.query("order == @order", order=order) for order in ORDERS)
     apart = differences(backward, forward, ["mean", "smallest"], on=["task", "sentence"])
-    changes = apart.assign(REVERSAL, change=apart.frame["mean"], cut=-apart.frame["smallest"])
+    mean, smallest = apart.frame["mean"], apart.frame["smallest"]
+    changes = apart.assign(REVERSAL, change=mean, cut=-smallest)
     return _over_sentences(changes, list(TASK), REVERSAL)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import differences, summarise
 from notebooks.shared.task_patterns import STATES, network_of
 from notebooks.shared.tasks.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Does i get from j what j gets from i? Of a matrix m, whose rows ask and whose columns answer,
 #
@@ -82,8 +85,10 @@ class ReciprocitySums:
 
 
 def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch n m"]:
-    rows, columns = matrices.mean(-1, keepdim=True), matrices.mean(-2, keepdim=True)
-    return matrices - rows - columns + matrices.mean((-2, -1), keepdim=True)
+    rows = matrices.mean(-1, keepdim=True)
+    columns = matrices.mean(-2, keepdim=True)
+    whole = matrices.mean((-2, -1), keepdim=True)
+    return matrices - rows - columns + whole
 
 
 def map_symmetry(query: Float[Tensor, "head_width width"], key: Float[Tensor, "head_width width"]) -> float:
@@ -111,47 +116,86 @@ def measure_reciprocity(recording: Recording) -> dict:
 
 
 def _reciprocity_of(network: Transformer, corpus: Corpus, links: tuple[Links, ...]) -> dict:
-    sums: dict[tuple, dict[str, ReciprocitySums]] = {}
+    heads: dict[HeadName, HeadReciprocity] = {}
 
-    def add(place: tuple, name: str, matrices: Tensor) -> None:
-        level: Level = "scores" if name == "scores" else "attention"
-        sums_of_head = sums.setdefault(place, {})
-        sums_of_head.setdefault(name, ReciprocitySums()).update(matrices[:, :words, :words], level)
+    def head_sums(kind: str, layer: int, head: int) -> HeadReciprocity:
+        return heads.setdefault(HeadName(kind, layer, head), HeadReciprocity())
 
     for batch in equal_lengths(corpus):
         words = batch.source.shape[1] - 1
         if words < SMALLEST:
             continue
         trace = network(batch)
-        for place, head_trace in _heads(trace, "encoder_self"):
-            scores = head_trace.scores  # (batch, source, source)
-            add(place, "scores", scores)
-            add(place, "weights", head_trace.attention)
-            add(place, "halved", ((scores + scores.mT) / 2).softmax(-1))
+        for layer, head, of_head in _heads(trace, "encoder_self"):
+            sums = head_sums("encoder_self", layer, head)
+            sums.add(of_head.scores, of_head.attention, words)
+            sums.add_halved(of_head.scores, words)
         steps = source_order([links[i] for i in batch.indices.tolist()], words)
-        for (_, layer, head), head_trace in _heads(trace, "cross"):
+        for layer, head, of_head in _heads(trace, "cross"):
             query, key = network.projections("cross", layer, head)
-            queries, keys = query(trace.encoder_states)[:, 0], key(trace.encoder_states)[:, 0]
+            queries = query(trace.encoder_states)[:, 0]
+            keys = key(trace.encoder_states)[:, 0]
             scores = queries @ keys.mT  # (batch, source, source)
-            add(("cross_on_source", layer, head), "scores", scores)
-            add(("cross_on_source", layer, head), "weights", scores.softmax(-1))
+            head_sums("cross_on_source", layer, head).add(scores, scores.softmax(-1), words)
             if steps is not None:
-                for name, matrices in (("scores", head_trace.scores), ("weights", head_trace.attention)):
-                    in_source_order = matrices.take_along_dim(steps[:, :, None], dim=1)
-                    add(("cross", layer, head), name, in_source_order)
+                in_source_order = steps[:, :, None]
+                head_sums("cross", layer, head).add(
+                    of_head.scores.take_along_dim(in_source_order, dim=1),
+                    of_head.attention.take_along_dim(in_source_order, dim=1),
+                    words,
+                )
     by_attention: dict = {}
-    for (kind, layer, head), sums_of_head in sums.items():
-        results = {name: head_sums.result() for name, head_sums in sums_of_head.items()}
-        numbers = {name: result.value for name, result in results.items()}
-        numbers["ratio"] = results["weights"].ratio
-        if kind == "encoder_self":
-            query, key = network.projections(kind, layer, head)
+    for name, sums in heads.items():
+        numbers = sums.numbers()
+        if name.kind == "encoder_self":
+            query, key = network.projections(name.kind, name.layer, name.head)
             numbers["maps"] = map_symmetry(query.weight[0], key.weight[0])
-        layers = by_attention.setdefault(kind, [])
-        if len(layers) == layer:
+        layers = by_attention.setdefault(name.kind, [])
+        if len(layers) == name.layer:
             layers.append([])
-        layers[layer].append(numbers)
+        layers[name.layer].append(numbers)
     return by_attention
+
+
+class HeadName(NamedTuple):
+    """Which head of which attention, from 0; ``cross_on_source`` is of the maps of cross-attention."""
+
+    kind: str
+    layer: int
+    head: int
+
+
+class HeadReciprocity:
+    """Reciprocity of one head's scores and attention, added up over batches."""
+
+    def __init__(self) -> None:
+        self.scores = ReciprocitySums()
+        self.weights = ReciprocitySums()
+        self.halved: ReciprocitySums | None = None
+
+    def add(
+        self, scores: Float[Tensor, "batch rows columns"], weights: Float[Tensor, "batch rows columns"],
+        words: int,
+    ) -> None:  # fmt: skip
+        """Add the first ``words`` rows and columns of a batch."""
+        self.scores.update(scores[:, :words, :words], "scores")
+        self.weights.update(weights[:, :words, :words], "attention")
+
+    def add_halved(self, scores: Float[Tensor, "batch n n"], words: int) -> None:
+        """Add the attention that the symmetric half of the scores would give."""
+        if self.halved is None:
+            self.halved = ReciprocitySums()
+        symmetric = (scores + scores.mT) / 2
+        self.halved.update(symmetric.softmax(-1)[:, :words, :words], "attention")
+
+    def numbers(self) -> dict[str, float]:
+        """The reciprocities, and the ratio of the attention's halves."""
+        weights = self.weights.result()
+        numbers = {"scores": self.scores.result().value, "weights": weights.value}
+        if self.halved is not None:
+            numbers["halved"] = self.halved.result().value
+        numbers["ratio"] = weights.ratio
+        return numbers
 
 
 @measure(version=1)
@@ -165,22 +209,24 @@ def measure_classes(recording: Recording) -> dict:
     by_state = {}
     for state in STATES:
         network = network_of(recording, state)
-        shape = (len(CLASSES), len(CLASSES))
-        attended = {kind: np.zeros(shape) for kind in ("encoder_self", "cross")}
-        evenly = {kind: np.zeros(shape) for kind in attended}
+        encoder_self, cross = ClassSums(), ClassSums()
         for batch in equal_lengths(judged):
-            trace, answering = network(batch), classes[batch.source]
-            asking = {"encoder_self": answering, "cross": _target_classes(answering, task.gold, batch)}
-            for kind in attended:
-                of_layers = [attention.weights for attention in trace.layers(kind)]
-                attention = torch.stack(of_layers).mean((0, 2))  # (batch, asking, answering)
-                counted = torch.ones_like(attention)
-                if kind == "encoder_self":
-                    counted -= torch.eye(attention.shape[1])
-                _add_by_class(attended[kind], attention * counted, asking[kind], answering)
-                _add_by_class(evenly[kind], counted / attention.shape[2], asking[kind], answering)
-        by_state[state] = {kind: _by_name(attended[kind], evenly[kind]) for kind in attended}
+            trace = network(batch)
+            source = classes[batch.source]
+            target = _target_classes(source, task.gold, batch)
+            others = 1 - torch.eye(source.shape[1])  # a word's attention to itself does not count
+            attention = _mean_of_heads(trace, "encoder_self")
+            encoder_self.add(attention, others.expand_as(attention), source, source)
+            attention = _mean_of_heads(trace, "cross")
+            cross.add(attention, torch.ones_like(attention), target, source)
+        by_state[state] = {"encoder_self": encoder_self.by_name(), "cross": cross.by_name()}
     return by_state
+
+
+def _mean_of_heads(trace: Trace, kind: AttentionKind) -> Float[Tensor, "batch asking answering"]:
+    """The attention of this kind, mean over layers and heads."""
+    of_layers = [attention.weights for attention in trace.layers(kind)]
+    return torch.stack(of_layers).mean((0, 2))
 
 
 @measure(version=1)
@@ -190,7 +236,7 @@ def measure_sources(recording: Recording) -> dict:
     for another sample's: 0 where nothing changes."""
     judged = judged_samples(recording.spec.resolved)
     network = network_of(recording, "trained")
-    sums: dict[tuple, np.ndarray] = {}
+    moves: dict[StatesName, dict[str, SquaredMove]] = {}
     for batch in equal_lengths(judged):
         if len(batch) == 1:
             continue
@@ -201,25 +247,48 @@ def measure_sources(recording: Recording) -> dict:
         }
         for side, other in exchanged.items():
             after = _queries_and_keys(network(other))
-            for place, states in before.items():
-                apart = (after[place] - states).square().sum()
-                size = after[place].square().sum() + states.square().sum()
-                sums[(*place, side)] = sums.get((*place, side), 0) + np.array([apart.item(), size.item()])
+            for name, states in before.items():
+                move = moves.setdefault(name, {}).setdefault(side, SquaredMove())
+                move.add(states, after[name])
     by_attention: dict = {}
-    for (kind, layer, role, side), (apart, size) in sums.items():
-        layers = by_attention.setdefault(kind, [])
-        if len(layers) == layer:
+    for name, by_side in moves.items():
+        layers = by_attention.setdefault(name.kind, [])
+        if len(layers) == name.layer:
             layers.append({"queries": {}, "keys": {}})
-        layers[layer][role][side] = float(np.sqrt(apart / size))
+        layers[name.layer][name.role] = {side: move.relative() for side, move in by_side.items()}
     return by_attention
 
 
-def _queries_and_keys(trace: Trace) -> dict[tuple[AttentionKind, int, str], Tensor]:
+class StatesName(NamedTuple):
+    """Which states: ``queries`` or ``keys`` of an attention in a layer, from 0."""
+
+    kind: AttentionKind
+    layer: int
+    role: str
+
+
+class SquaredMove:
+    """How far states move, in sums of squares over batches."""
+
+    def __init__(self) -> None:
+        self.apart = 0.0
+        self.sizes = 0.0
+
+    def add(self, before: Tensor, after: Tensor) -> None:
+        self.apart += (after - before).square().sum().item()
+        self.sizes += (after.square().sum() + before.square().sum()).item()
+
+    def relative(self) -> float:
+        """The distance over the root of both sizes."""
+        return float(np.sqrt(self.apart / self.sizes))
+
+
+def _queries_and_keys(trace: Trace) -> dict[StatesName, Tensor]:
     by_role = {}
     for kind in ("encoder_self", "decoder_self", "cross"):
         for attention in trace.layers(kind):
-            by_role[kind, attention.layer, "queries"] = attention.queries
-            by_role[kind, attention.layer, "keys"] = attention.keys
+            by_role[StatesName(kind, attention.layer, "queries")] = attention.queries
+            by_role[StatesName(kind, attention.layer, "keys")] = attention.keys
     return by_role
 
 
@@ -233,17 +302,27 @@ def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
 
 def source_order(links: list[Links], words: int) -> Int[Tensor, "batch words"] | None:
     """By sample and source word, the step that translates it; None unless each is translated once."""
+    steps = []
     for links_of_sample in links:
-        if sorted(place for place, _ in links_of_sample) != list(range(words)):
+        in_order = sorted(links_of_sample)
+        if [place for place, _ in in_order] != list(range(words)):
             return None
-    return torch.tensor([[step for _, step in sorted(links_of_sample)] for links_of_sample in links])
+        steps.append([step for _, step in in_order])
+    return torch.tensor(steps)
 
 
 def class_of_words(words: tuple[str, ...]) -> Int[Tensor, " words"]:
     """By word of the vocabulary its class, as a place in :data:`CLASSES`; all marks are the end."""
-    names = [next((name for name, table in _TABLES.items() if word in table), "other") for word in words]
-    named = ["end" if word.startswith("<") else name for word, name in zip(words, names, strict=True)]
-    return torch.tensor([CLASSES.index(name) for name in named])
+    return torch.tensor([CLASSES.index(_class_of(word)) for word in words])
+
+
+def _class_of(word: str) -> str:
+    if word.startswith("<"):
+        return "end"
+    for name, table in _TABLES.items():
+        if word in table:
+            return name
+    return "other"
 
 
 def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> Int[Tensor, "batch target"]:
@@ -254,26 +333,48 @@ def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> I
     return classes
 
 
-def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering: Tensor) -> None:
-    cells = asking[:, :, None] * len(CLASSES) + answering[:, None, :]
-    total += np.bincount(cells.flatten(), weights.double().flatten(), len(CLASSES) ** 2).reshape(total.shape)
+class ClassSums:
+    """Attention and uniform attention, by class of the word that attends and of the one attended to."""
+
+    def __init__(self) -> None:
+        self.attention = np.zeros((len(CLASSES), len(CLASSES)))
+        self.even = np.zeros((len(CLASSES), len(CLASSES)))
+
+    def add(
+        self, attention: Float[Tensor, "batch asking answering"],
+        counted: Float[Tensor, "batch asking answering"], asking: Int[Tensor, "batch asking"],
+        answering: Int[Tensor, "batch answering"],
+    ) -> None:  # fmt: skip
+        """Add a batch; ``counted`` is 1 at pairs that count, 0 at others, the classes are numbers."""
+        pairs = asking[:, :, None] * len(CLASSES) + answering[:, None, :]
+        self.attention += _sums_of_pairs(pairs, attention * counted)
+        self.even += _sums_of_pairs(pairs, counted / attention.shape[2])
+
+    def by_name(self) -> dict[str, dict[str, float | None]]:
+        """Attention over uniform attention, by name of the class that attends and of the other."""
+        by_name: dict[str, dict[str, float | None]] = {}
+        for i, asking in enumerate(CLASSES):
+            by_name[asking] = {}
+            for j, answering in enumerate(CLASSES):
+                even = self.even[i, j]
+                by_name[asking][answering] = float(self.attention[i, j] / even) if even else None
+        return by_name
 
 
-def _by_name(attention: Float[np.ndarray, "7 7"], even: Float[np.ndarray, "7 7"]) -> dict:
-    by_name: dict[str, dict[str, float | None]] = {}
-    for i, asking in enumerate(CLASSES):
-        by_name[asking] = {}
-        for j, answering in enumerate(CLASSES):
-            ratio = float(attention[i, j] / even[i, j]) if even[i, j] else None
-            by_name[asking][answering] = ratio
-    return by_name
+def _sums_of_pairs(
+    pairs: Int[Tensor, "batch asking answering"], values: Float[Tensor, "batch asking answering"]
+) -> Float[np.ndarray, "7 7"]:
+    """Add up values by pair of classes."""
+    size = len(CLASSES)
+    sums = np.bincount(pairs.flatten(), values.double().flatten(), size**2)
+    return sums.reshape(size, size)
 
 
-def _heads(trace: Trace, kind: AttentionKind) -> Iterator[tuple[tuple[AttentionKind, int, int], Trace]]:
-    """Yield every head of a kind of attention: where it is, and the trace with that head alone."""
+def _heads(trace: Trace, kind: AttentionKind) -> Iterator[tuple[int, int, Trace]]:
+    """Yield the layer and number of every head of a kind of attention, and the trace with that head alone."""
     for attention in trace.layers(kind):
         for head in range(attention.heads):
-            yield (kind, attention.layer, head), trace.head(kind, attention.layer, head)
+            yield attention.layer, head, trace.head(kind, attention.layer, head)
 
 
 ATTENTIONS = ("encoder_self", "decoder_self", "cross")
@@ -326,16 +427,22 @@ class Config(BaseConfig):
 
 
 def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
-    sizes = {"min_length": config.shortest, "max_length": config.longest}
-    options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
+    options = {
+        "min_length": config.shortest,
+        "max_length": config.longest,
+        "n_train": config.n_train,
+        "n_held_out": config.judged,
+    }
     settings = {"task": f"lexicon_{task}", "options": tuple(options.items())}
     settings |= settings_of(config, "judged", "snapshots")
     if kind == "recurrent":
         settings |= settings_of(config, "scoring", "width", "steps", "learning_rate")
         return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **settings)
     settings |= settings_of(config, "heads", "layers", "positions", "warmup")
-    settings |= {"width": config.transformer_width, "steps": config.transformer_steps}
-    settings |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
+    settings["width"] = config.transformer_width
+    settings["steps"] = config.transformer_steps
+    settings["learning_rate"] = config.transformer_rate
+    settings["tied"] = kind == "tied"
     return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **settings)
 
 
@@ -371,19 +478,29 @@ def _pattern_agreement(networks: Networks, compared: TasksCompared) -> tuple[Mea
     )
 
 
-def _plan(config: Config) -> tuple[Plan, ...]:
-    """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
-    groups = [*product(config.kind, config.task), *(("tied", task) for task in config.tied)]
-    networks = {(kind, task): specs(config, kind, task) for kind, task in groups}
+class Asked(NamedTuple):
+    """What is measured, of all networks and of Transformers alone."""
+
+    patterns: Plan
+    example: Plan
+    reciprocity: Plan  # of Transformers
+    classes: Plan  # of Transformers
+    sources: Plan  # of Transformers
+    agreement: Plan  # of two networks
+
+
+def _plan(config: Config) -> Asked:
+    networks = {(kind, task): specs(config, kind, task) for kind, task in product(config.kind, config.task)}
+    networks |= {("tied", task): specs(config, "tied", task) for task in config.tied}
     first_of_each = {group: of_group[:1] for group, of_group in networks.items()}
-    transformers = {(kind, task): networks[kind, task] for kind, task in groups if kind != "recurrent"}
-    return (
-        plan_of(networks, task_patterns.measure_patterns),
-        plan_of(first_of_each, task_patterns.measure_example),
-        plan_of(transformers, measure_reciprocity),
-        plan_of(transformers, measure_classes),
-        plan_of(transformers, measure_sources),
-        {compared: _pattern_agreement(networks, compared) for compared in _tasks_compared(config)},
+    transformers = {group: of_group for group, of_group in networks.items() if group[0] != "recurrent"}
+    return Asked(
+        patterns=plan_of(networks, task_patterns.measure_patterns),
+        example=plan_of(first_of_each, task_patterns.measure_example),
+        reciprocity=plan_of(transformers, measure_reciprocity),
+        classes=plan_of(transformers, measure_classes),
+        sources=plan_of(transformers, measure_sources),
+        agreement={both: _pattern_agreement(networks, both) for both in _tasks_compared(config)},
     )
 
 
@@ -509,36 +626,46 @@ SOURCE = {
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """``differs``: patterns of networks that translate minus those of networks that summarise."""
-    patterns, example, reciprocity, classes, sources, agreement = _plan(config)
-    a_state, a_head, a_layer = "a network, trained or not", "a head of a network", "a layer of a network"
-    quality = plan_frame(patterns, store, GROUP, records=_quality, columns=QUALITY | PARAMETERS)
-    courses = plan_frame(patterns, store, GROUP, records=_course, columns=COURSE, row="a snapshot")
-    exact = {"exact_match": QUALITY["exact_match"]}
+    plan = _plan(config)
+    quality = plan_frame(plan.patterns, store, GROUP, records=_quality, columns=QUALITY | PARAMETERS)
+    courses = plan_frame(plan.patterns, store, GROUP, records=_course, columns=COURSE, row="a snapshot")
+    pattern_columns = STATE | {"exact_match": QUALITY["exact_match"]} | PATTERN
     networks = plan_frame(
-        patterns, store, GROUP, records=_patterns, columns=STATE | exact | PATTERN, row=a_state
-    )
-    heads = plan_frame(patterns, store, GROUP, records=_by_head, columns=STATE | HEAD | PATTERN, row=a_head)
+        plan.patterns, store, GROUP,
+        records=_patterns, columns=pattern_columns, row="a network, trained or not",
+    )  # fmt: skip
+    heads = plan_frame(
+        plan.patterns, store, GROUP,
+        records=_by_head, columns=STATE | HEAD | PATTERN, row="a head of a network",
+    )  # fmt: skip
     references = plan_frame(
-        patterns, store, GROUP, records=_references, columns=REFERENCE | PATTERN, row="a reference of a task"
-    )
+        plan.patterns, store, GROUP,
+        records=_references, columns=REFERENCE | PATTERN, row="a reference of a task",
+    )  # fmt: skip
     pairs = plan_frame(
-        agreement, store, PAIR, records=_agreement, columns=AGREEMENT, row="a pair of networks"
+        plan.agreement, store, PAIR, records=_agreement, columns=AGREEMENT, row="a pair of networks"
     )
     shown = plan_frame(
-        example, store, GROUP, records=_example, columns=STATE | EXAMPLE, row="an entry of attention"
+        plan.example, store, GROUP, records=_example, columns=STATE | EXAMPLE, row="an entry of attention"
     )
     reciprocities = plan_frame(
-        reciprocity, store, GROUP, records=_reciprocity, columns=STATE | ATTENTION | LEVELS | HEAD, row=a_head
-    )
+        plan.reciprocity, store, GROUP,
+        records=_reciprocity, columns=STATE | ATTENTION | LEVELS | HEAD, row="a head of a network",
+    )  # fmt: skip
     by_class = plan_frame(
-        classes, store, GROUP, records=_by_class, columns=STATE | ATTENTION | CLASS, row="a pair of classes"
+        plan.classes, store, GROUP,
+        records=_by_class, columns=STATE | ATTENTION | CLASS, row="a pair of classes",
+    )  # fmt: skip
+    topics = plan_frame(
+        plan.classes, store, GROUP, records=_topics, columns=STATE | TOPIC, row="a network, trained or not"
     )
-    topics = plan_frame(classes, store, GROUP, records=_topics, columns=STATE | TOPIC, row=a_state)
-    layer_sources = plan_frame(
-        sources, store, GROUP, records=_by_source, columns=ATTENTION | HEAD | SOURCE, row=a_layer
-    )
+    sources = plan_frame(
+        plan.sources, store, GROUP,
+        records=_by_source, columns=ATTENTION | HEAD | SOURCE, row="a layer of a network",
+    )  # fmt: skip
+    by_step = summarise(courses, [*GROUP, "step"], ["right"])
     return {
-        "courses": summarise(courses, [*GROUP, "step"], ["right"]).select(*GROUP, "step", *INTERVAL),
+        "courses": by_step.select(*GROUP, "step", *INTERVAL),
         "networks": networks,
         "heads": heads,
         "agreement": pairs,
@@ -546,7 +673,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "reciprocity": reciprocities,
         "layers": _by_layer(reciprocities),
         "classes": _class_estimates(by_class),
-        "sources": _source_estimates(layer_sources, [*ATTENTION, "layer", "role", "side"]),
+        "sources": _source_estimates(sources, [*ATTENTION, "layer", "role", "side"]),
         "quality": quality,
         "quality_by_kind": summarise(quality, list(GROUP), QUALITY),
         "patterns": _with_learned(networks, GROUP, PATTERN),
@@ -556,7 +683,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "symmetry": _symmetry(reciprocities),
         "self_over_cross": _self_over_cross(reciprocities),
         "topics": summarise(topics, [*GROUP, "state"], TOPIC),
-        "moved": _source_estimates(_means_of_layers(layer_sources), [*ATTENTION, "role", "side"]),
+        "moved": _source_estimates(_means_of_layers(sources), [*ATTENTION, "role", "side"]),
     }
 
 
@@ -564,13 +691,9 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     undefined: dict[str, object] = {}
     for name in ("references", "differs", "agreement", "symmetry", "classes", "sources"):
         undefined[name] = {}
-    for kind, task in tables["reciprocity"].frame[[*GROUP]].drop_duplicates().itertuples(index=False):
-        symmetry = f"symmetry.{kind}.{task}"
-        attentions = ("encoder_self", "cross", "cross_on_source")
-        for attention, state, level in product(attentions, CHANGES, LEVELS):
-            undefined[f"{symmetry}.{attention}.{state}.{level}"] = interval_of()
-        for level in OF_BOTH:
-            undefined[f"{symmetry}.self_less_cross.{level}"] = interval_of()
+    groups = tables["reciprocity"].frame[[*GROUP]].drop_duplicates()
+    for kind, task in groups.itertuples(index=False):
+        undefined |= _no_symmetry(f"symmetry.{kind}.{task}")
     return view(
         undefined,
         keyed(tables["references"], "references.{task}.{reference}.{column}", PATTERN),
@@ -586,29 +709,37 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     )
 
 
+def _no_symmetry(key: str) -> dict[str, object]:
+    """Return the keys of a group whose reciprocities are unknown."""
+    unknown: dict[str, object] = {}
+    attentions = ("encoder_self", "cross", "cross_on_source")
+    for attention, state, level in product(attentions, CHANGES, LEVELS):
+        unknown[f"{key}.{attention}.{state}.{level}"] = interval_of()
+    for level in OF_BOTH:
+        unknown[f"{key}.self_less_cross.{level}"] = interval_of()
+    return unknown
+
+
 def _quality(measured: dict) -> dict:
     return measured | {"token_accuracy": measured["token_accuracy"][-1]}
 
 
 def _course(measured: dict) -> list[dict]:
-    return [
-        {"step": step, "right": right}
-        for step, right in zip(measured["steps"], measured["token_accuracy"], strict=True)
-    ]
+    course = zip(measured["steps"], measured["token_accuracy"], strict=True)
+    return [{"step": step, "right": right} for step, right in course]
 
 
 def _patterns(measured: dict) -> list[dict]:
-    rows = []
-    for state in STATES:
-        exact_match = measured["exact_match"] if state == "trained" else None
-        rows.append({"state": state, "exact_match": exact_match} | measured[state]["all"])
-    return rows
-
-
-def _by_head(measured: dict) -> list[dict]:
     return [
-        {"state": state, **head} for state in STATES for head in _numbered_heads(measured[state]["heads"])
+        {"state": "trained", "exact_match": measured["exact_match"]} | measured["trained"]["all"],
+        {"state": "untrained", "exact_match": None} | measured["untrained"]["all"],
     ]
+
+
+def _by_head(measured: dict) -> Iterator[dict]:
+    for state in STATES:
+        for head in _numbered_heads(measured[state]["heads"]):
+            yield {"state": state, **head}
 
 
 def _numbered_heads(layers: list[list[dict]]) -> Iterator[dict]:
@@ -625,12 +756,11 @@ def _agreement(measured: dict) -> list[dict]:
     return [{"view": compared, "value": agreed} for compared, agreed in measured.items()]
 
 
-def _example(shown: dict) -> list[dict]:
-    rows = []
+def _example(shown: dict) -> Iterator[dict]:
     for state in STATES:
-        for (s, target), (t, source) in product(enumerate(shown["target"]), enumerate(shown["source"])):
-            rows.append(
-                {
+        for s, target in enumerate(shown["target"]):
+            for t, source in enumerate(shown["source"]):
+                yield {
                     "state": state,
                     "target_position": s,
                     "source_position": t,
@@ -639,27 +769,26 @@ def _example(shown: dict) -> list[dict]:
                     "attention": shown[state][s][t],
                     "gold": int([s, t] in shown["gold"]),
                 }
-            )
-    return rows
 
 
-def _reciprocity(measured: dict) -> list[dict]:
-    return [
-        {"state": state, "attention": attention, **head}
-        for state in STATES
-        for attention, layers in measured[state].items()
-        for head in _numbered_heads(layers)
-    ]
+def _reciprocity(measured: dict) -> Iterator[dict]:
+    for state in STATES:
+        for attention, layers in measured[state].items():
+            for head in _numbered_heads(layers):
+                yield {"state": state, "attention": attention, **head}
 
 
-def _by_class(measured: dict) -> list[dict]:
-    rows = []
+def _by_class(measured: dict) -> Iterator[dict]:
     for state, attention in product(STATES, ("encoder_self", "cross")):
         over_even = measured[state][attention]
         for asking, answering in product(CLASSES, CLASSES):
-            classes = {"asking": asking, "answering": answering, "over_even": over_even[asking][answering]}
-            rows.append({"state": state, "attention": attention} | classes)
-    return rows
+            yield {
+                "state": state,
+                "attention": attention,
+                "asking": asking,
+                "answering": answering,
+                "over_even": over_even[asking][answering],
+            }
 
 
 def _topics(measured: dict) -> list[dict]:
@@ -672,33 +801,45 @@ def _topics(measured: dict) -> list[dict]:
         attention = pd.DataFrame(measured[state]["encoder_self"])  # a column asks, a row answers
         to_topics = float(attention.loc["topic", others].mean())
         from_topics = float(attention.loc[others, "topic"].mean())
-        rows.append({"state": state, "to_topics": to_topics, "from_topics": from_topics})
-        rows[-1]["one_way"] = to_topics - from_topics
+        rows.append(
+            {
+                "state": state,
+                "to_topics": to_topics,
+                "from_topics": from_topics,
+                "one_way": to_topics - from_topics,
+            }
+        )
     return rows
 
 
-def _by_source(measured: dict) -> list[dict]:
-    rows = []
+def _by_source(measured: dict) -> Iterator[dict]:
     for attention in ATTENTIONS:
         for number, layer in enumerate(measured[attention], 1):
             for role, side in product(ROLES, SIDES):
-                exchanged = {"role": role, "side": side, "moved": layer[role][side]}
-                rows.append({"attention": attention, "layer": number} | exchanged)
-    return rows
+                yield {
+                    "attention": attention,
+                    "layer": number,
+                    "role": role,
+                    "side": side,
+                    "moved": layer[role][side],
+                }
 
 
 def _with_learned(networks: Table, by: Columns, quantities: Iterable[str]) -> Table:
     """Return estimates by state, and of what training changes in the same network."""
     names = list(quantities)
-    trained, untrained = (networks.query("state == @state", state=state) for state in STATES)
+    trained = networks.query("state == 'trained'")
+    untrained = networks.query("state == 'untrained'")
     learned = differences(trained, untrained, names, on=[*by, "seed"]).assign({}, state="learned")
-    estimates = joined([summarise(table, [*by, "state"], names) for table in (networks, learned)])
-    state = {"state": Column("before or after training, or what it changes", categories=CHANGES)}
-    return replace(estimates, columns={**estimates.columns, **state})
+    by_state = summarise(networks, [*by, "state"], names)
+    estimates = joined([by_state, summarise(learned, [*by, "state"], names)])
+    state = Column("before or after training, or what it changes", categories=CHANGES)
+    return replace(estimates, columns={**estimates.columns, "state": state})
 
 
 def _differs(networks: Table) -> Table:
-    translation, summary = (networks.query("task == @task", task=task) for task in TASKS)
+    translation = networks.query("task == 'translation'")
+    summary = networks.query("task == 'summary'")
     apart = differences(translation, summary, PATTERN, on=["kind", "seed", "state"])
     return summarise(apart, ["kind", "state"], PATTERN)
 
@@ -722,21 +863,27 @@ def agreement_by_kind(pairs: Table, kinds: Iterable[str], *, seeds: int) -> Tabl
     """
     rows = []
     for kind, compared in product(kinds, AGREEMENT["view"].categories):
-        of_view = pairs.frame[(pairs.frame["kind"] == kind) & (pairs.frame["view"] == compared)]
-        by_seed = of_view.pivot(index="seed", columns=["first", "second", "state"], values="value")
-        by_seed = by_seed.reindex(columns=list(COMPARED.values())).set_axis(list(COMPARED), axis=1)
-        by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
-        by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
+        of_view = pairs.query("kind == @kind and view == @compared", kind=kind, compared=compared)
+        by_seed = _agreements_by_seed(of_view)
         for quantity in AGREEMENTS:
-            of_pairs = {
-                (seed, (seed + 1) % seeds): value for seed, value in by_seed[quantity].dropna().items()
-            }
+            of_pairs = {}
+            for seed, value in by_seed[quantity].dropna().items():
+                of_pairs[seed, (seed + 1) % seeds] = value
             estimate = bounded(over_pairs(of_pairs), -1.0, 1.0)
             rows.append({"kind": kind, "view": compared, "quantity": quantity} | estimate)
     quantity = Column("agreement, or what is made of it", categories=AGREEMENTS)
     columns = {"kind": GROUP["kind"], "view": AGREEMENT["view"], "quantity": quantity} | INTERVAL
     columns["n"] = Column("networks", low=0)
     return Table.of(rows, columns, "an estimate over pairs of networks")
+
+
+def _agreements_by_seed(pairs: Table) -> "pd.DataFrame":
+    """Return :data:`AGREEMENTS` in columns, a row for each seed of the first network."""
+    by_seed = pairs.frame.pivot(index="seed", columns=["first", "second", "state"], values="value")
+    by_seed = by_seed.reindex(columns=list(COMPARED.values())).set_axis(list(COMPARED), axis=1)
+    by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
+    by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
+    return by_seed
 
 
 def _means(table: Table, by: list[str], quantities: Iterable[str]) -> Table:
@@ -754,7 +901,8 @@ def _means(table: Table, by: list[str], quantities: Iterable[str]) -> Table:
 def _by_layer(heads: Table) -> Table:
     """Return the reciprocity of each layer, in the mean over its heads."""
     layer = [*GROUP, *STATE, *ATTENTION, "layer"]
-    estimates = summarise(_means(heads, [*layer, "seed"], LEVELS), layer, LEVELS)
+    means = _means(heads, [*layer, "seed"], LEVELS)
+    estimates = summarise(means, layer, LEVELS)
     return estimates.select(*layer, "quantity", *INTERVAL).rename(quantity="level")
 
 
@@ -770,11 +918,10 @@ def _symmetry(heads: Table) -> Table:
 def _self_over_cross(heads: Table) -> Table:
     """Return reciprocities of self-attention minus those of cross-attention in the same trained network."""
     trained = _of_networks(heads).query("state == 'trained'")
-    within, across = (
-        trained.query("attention == @attention", attention=attention)
-        for attention in ("encoder_self", "cross")
-    )
-    return summarise(differences(within, across, OF_BOTH, on=[*GROUP, "seed"]), list(GROUP), OF_BOTH)
+    within = trained.query("attention == 'encoder_self'")
+    across = trained.query("attention == 'cross'")
+    apart = differences(within, across, OF_BOTH, on=[*GROUP, "seed"])
+    return summarise(apart, list(GROUP), OF_BOTH)
 
 
 def _class_estimates(classes: Table) -> Table:

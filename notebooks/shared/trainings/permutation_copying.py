@@ -38,7 +38,8 @@ def words_of(kind: Kind, length: int) -> int:
     check_known("kind of copying data", kind, KINDS)
     if length < 2:
         raise BadInput(f"sentences of length {length}; expected at least 2")
-    return {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}[kind]
+    sizes = {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}
+    return sizes[kind]
 
 
 def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generator) -> Sentences:
@@ -48,10 +49,13 @@ def draw_sources(kind: Kind, length: int, samples: int, generator: torch.Generat
     half times as many, in a random order. ``mixture``: all words of the first half or all of the second.
     Errors as :func:`words_of`.
     """
-    drawn_from = words_of(kind, length) // (2 if kind == "mixture" else 1)
-    sources = torch.rand(samples, drawn_from, generator=generator).argsort(dim=1)[:, :length]
+    words = words_of(kind, length)
+    drawn_from = words // 2 if kind == "mixture" else words
+    orders = torch.rand(samples, drawn_from, generator=generator).argsort(dim=1)
+    sources = orders[:, :length]
     if kind == "mixture":
-        sources = sources + length * torch.randint(2, (samples, 1), generator=generator)
+        half = torch.randint(2, (samples, 1), generator=generator)
+        sources = sources + length * half
     return sources
 
 
@@ -66,7 +70,21 @@ class CopyBatch:
     place: Int[Tensor, " length"]  #: the source position of each target word
 
     def to(self, device: str) -> Self:
-        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+        return type(self)(
+            source=self.source.to(device),
+            target_read=self.target_read.to(device),
+            target=self.target.to(device),
+            place=self.place.to(device),
+        )
+
+    def first(self, samples: int) -> Self:
+        """The batch of the first ``samples`` sentences."""
+        return type(self)(
+            source=self.source[:samples],
+            target_read=self.target_read[:samples],
+            target=self.target[:samples],
+            place=self.place,
+        )
 
 
 def copy_batch(sources: Sentences, words: int, order: Int[Tensor, " length"] | None = None) -> CopyBatch:
@@ -74,7 +92,8 @@ def copy_batch(sources: Sentences, words: int, order: Int[Tensor, " length"] | N
     place = torch.arange(sources.shape[1]) if order is None else order
     target = sources[:, place]
     start = torch.full_like(target[:, :1], words)
-    return CopyBatch(sources, torch.cat([start, target[:, :-1]], dim=1), target, place)
+    target_read = torch.cat([start, target[:, :-1]], dim=1)
+    return CopyBatch(sources, target_read, target, place)
 
 
 CopierCell = Literal["lstm", "gru"]
@@ -92,11 +111,8 @@ class CopierConfig:
     attention: CopierAttention = "learned"  # "uniform" keeps every weight at 1 / length, whatever the scores
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("cell", self.cell, get_args(CopierCell)),
-            ("attention", self.attention, get_args(CopierAttention)),
-        ):
-            check_known(name, value, known)
+        check_known("cell", self.cell, get_args(CopierCell))
+        check_known("attention", self.attention, get_args(CopierAttention))
         check_at_least(1, self, "words", "width", "heads")
 
 
@@ -157,19 +173,19 @@ class Copier(nn.Module):
         decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)
         attention = self.attend(decoder_states, encoder_states)
         context = attention.sum(dim=1) @ encoder_states  # Σ_k: the same as summing the heads' contexts
-        return CopierTrace(
-            encoder_states, decoder_states, attention, context, self.read_out(context, decoder_states)
-        )
+        logits = self.read_out(context, decoder_states)
+        return CopierTrace(encoder_states, decoder_states, attention, context, logits)
 
     def attend(self, decoder_states: DecoderStates, encoder_states: EncoderStates) -> HeadAttention:
         """Attention of every head; rows sum to one."""
         batch, target, width = decoder_states.shape
-        source = encoder_states.shape[1]
+        heads, source = self.config.heads, encoder_states.shape[1]
         if self.config.attention == "uniform":
-            return decoder_states.new_full((batch, self.config.heads, target, source), 1 / source)
-        queries = self.queries(decoder_states).view(batch, target * self.config.heads, width)
+            return decoder_states.new_full((batch, heads, target, source), 1 / source)
+        queries = self.queries(decoder_states).view(batch, target * heads, width)
         scores = queries @ encoder_states.mT  # (batch, target · heads, source)
-        return scores.softmax(dim=-1).view(batch, target, self.config.heads, source).transpose(1, 2)
+        attention = scores.softmax(dim=-1).view(batch, target, heads, source)
+        return attention.transpose(1, 2)
 
     def read_out(
         self, context: Float[Tensor, "*rows width"], decoder_states: Float[Tensor, "*rows width"]
@@ -193,7 +209,8 @@ class Copier(nn.Module):
 
 def copier_loss(model: Copier, batch: CopyBatch) -> Float[Tensor, ""]:
     """Mean cross-entropy of the right words, in nats a word (equation 3, averaged)."""
-    return nn.functional.cross_entropy(model(batch).logits.flatten(0, 1), batch.target.flatten())
+    logits = model(batch).logits
+    return nn.functional.cross_entropy(logits.flatten(0, 1), batch.target.flatten())
 
 
 def lexical_probe(
@@ -204,10 +221,11 @@ def lexical_probe(
     With several heads all of them stand there, so the context is K h_t. Memory: batch · target · source ·
     max(width, words) numbers; give it a few sentences.
     """
-    context = model.config.heads * trace.encoder_states[:, None, :, :]  # (batch, 1, source, width)
     source, target = trace.encoder_states.shape[1], trace.decoder_states.shape[1]
+    context = model.config.heads * trace.encoder_states[:, None, :, :]  # (batch, 1, source, width)
+    context = context.expand(-1, target, -1, -1)
     states = trace.decoder_states[:, :, None, :].expand(-1, -1, source, -1)
-    logits = model.read_out(context.expand(-1, target, -1, -1), states)
+    logits = model.read_out(context, states)  # (batch, target, source, words)
     right = batch.target[:, :, None, None].expand(-1, -1, source, 1)
     return logits.softmax(dim=-1).gather(-1, right)[..., 0]
 
@@ -221,8 +239,9 @@ class BagOfWords(nn.Module):
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()
-        draw = (torch.randn(words, width, generator=generator) * width**-0.5 for _ in range(2))
-        self.embedding, self.readout = (nn.Parameter(values) for values in draw)
+        scale = width**-0.5
+        self.embedding = nn.Parameter(torch.randn(words, width, generator=generator) * scale)
+        self.readout = nn.Parameter(torch.randn(words, width, generator=generator) * scale)
 
     def forward(self, source: Int[Tensor, "batch source"]) -> Float[Tensor, "batch words"]:
         """Logits of the target words, from the set of source words alone."""
@@ -238,7 +257,8 @@ def bag_of_words_loss(model: BagOfWords, source: Words, target: Target) -> Float
 
     All steps of a sentence share one distribution, so its log-probabilities are computed once.
     """
-    return -model(source).log_softmax(dim=-1).gather(1, target).mean()
+    log_probabilities = model(source).log_softmax(dim=-1)  # (batch, words)
+    return -log_probabilities.gather(1, target).mean()
 
 
 # An LSTM over rows without padding, its backward pass written out, for one CPU thread.
@@ -340,21 +360,27 @@ def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> Tens
     """
     length = trace.encoder_states.shape[1]
     ahead = batch.target.shape[1] // 2
-    due = torch.nn.functional.one_hot(batch.place, length).to(trace.encoder_states.dtype)
+    due = nn.functional.one_hot(batch.place, length).to(trace.encoder_states.dtype)
     without = (1 - due) / (length - 1)
+    uniform = torch.full_like(due, 1 / length)
+    later_words = batch.target[:, ahead:]
 
     def share_written(attention: Tensor, words: Tensor) -> Float[Tensor, ""]:
         steps = attention.shape[0]
         context = model.config.heads * (attention @ trace.encoder_states)  # (batch, steps, width)
-        answer = model.read_out(context, trace.decoder_states[:, :steps]).argmax(dim=-1)
-        return (answer == words).float().mean()
+        logits = model.read_out(context, trace.decoder_states[:, :steps])
+        return _share_right(logits.argmax(dim=-1), words)
 
     return {
-        "says_shown": share_written(due[ahead:], batch.target[:, ahead:]),
-        "says_left_out": share_written(without[ahead:], batch.target[:, ahead:]),
+        "says_shown": share_written(due[ahead:], later_words),
+        "says_left_out": share_written(without[ahead:], later_words),
         "right_without": share_written(without, batch.target),
-        "right_at_uniform": share_written(torch.full_like(due, 1 / length), batch.target),
+        "right_at_uniform": share_written(uniform, batch.target),
     }
+
+
+def _share_right(answers: Tensor, expected: Tensor) -> Float[Tensor, ""]:
+    return (answers == expected).float().mean()
 
 
 def weight_on_later(attention: Float[Tensor, "batch target source"], batch: CopyBatch) -> Float[Tensor, ""]:
@@ -362,7 +388,8 @@ def weight_on_later(attention: Float[Tensor, "batch target source"], batch: Copy
     by_time = attention[:, :, batch.place]  # source words in the order in which they are said
     steps = by_time.shape[1]
     later = by_time.triu(diagonal=1).sum(dim=-1)[:, :-1]
-    return (later / torch.arange(steps - 1, 0, -1, device=later.device)).mean()
+    later_words = torch.arange(steps - 1, 0, -1, device=later.device)  # how many, by step
+    return (later / later_words).mean()
 
 
 Network = Literal["learned", "uniform", "proxy"]
@@ -388,8 +415,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
-        for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
-            check_known(name, getattr(self, name), known)
+        check_known("network", self.network, get_args(Network))
+        check_known("order", self.order, get_args(Order))
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
@@ -431,56 +458,61 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     return stacked_snapshots(folder, schedule.checkpoints)
 
 
+@torch.inference_mode()
 def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> Tensors:
     """The record of one checkpoint; attention is summed over heads."""
-    with torch.inference_mode():
-        trace = model(held_out)
-        few = type(held_out)(
-            held_out.source[:PROBED], held_out.target_read[:PROBED], held_out.target[:PROBED], held_out.place
-        )
-        log_probabilities = trace.logits.log_softmax(dim=-1)
-        attention = trace.attention.sum(dim=1)
-        return {
-            "loss": -log_probabilities.gather(-1, held_out.target[..., None]).mean(),
-            "accuracy": (trace.logits.argmax(dim=-1) == held_out.target).float().mean(),
-            "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
-            "attention_later": weight_on_later(attention, held_out) / model.config.heads,
-            "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
-            **_probed(lexical_probe(model, model(few), few), few),
-            **moved_attention(model, trace, held_out),
-        }
+    trace = model(held_out)
+    log_probabilities = trace.logits.log_softmax(dim=-1)
+    of_right_words = log_probabilities.gather(-1, held_out.target[..., None])
+    attention = trace.attention.sum(dim=1)
+    heads = model.config.heads
+    probed = held_out.first(PROBED)
+    probe = lexical_probe(model, model(probed), probed)
+    return {
+        "loss": -of_right_words.mean(),
+        "accuracy": _share_right(trace.logits.argmax(dim=-1), held_out.target),
+        "attention_right": _at_place(attention, held_out.place).mean() / heads,
+        "attention_later": weight_on_later(attention, held_out) / heads,
+        "attention_accuracy": _share_right(attention.argmax(dim=-1), held_out.place),
+        **_probed(probe, probed),
+        **moved_attention(model, trace, held_out),
+    }
 
 
 def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
     return bag_of_words_loss(model, batch.source, batch.target)
 
 
+@torch.inference_mode()
 def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> Tensors:
-    with torch.inference_mode():
-        # θ[source word at t, target word at s], and the same prediction at every step
-        probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
-        logits = model(held_out.source).double()
-        loss = -logits.log_softmax(dim=-1).gather(1, held_out.target).mean()
-        return {
-            "loss": loss.float(),
-            "above_floor": loss - math.log(held_out.target.shape[1]),
-            "accuracy": (logits.argmax(dim=-1)[:, None] == held_out.target).float().mean(),
-            **_probed(probe, held_out),
-        }
+    # θ[source word at t, target word at s], and the same prediction at every step
+    probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
+    logits = model(held_out.source).double()  # (samples, words)
+    log_probabilities = logits.log_softmax(dim=-1)
+    loss = -log_probabilities.gather(1, held_out.target).mean()
+    floor = math.log(held_out.target.shape[1])
+    return {
+        "loss": loss.float(),
+        "above_floor": loss - floor,
+        "accuracy": _share_right(logits.argmax(dim=-1)[:, None], held_out.target),
+        **_probed(probe, held_out),
+    }
 
 
 def _probed(probe: Tensor, batch: CopyBatch) -> Tensors:
     right = _at_place(probe, batch.place)
+    elsewhere = (probe.sum(dim=-1) - right) / (probe.shape[-1] - 1)
     return {
         "probe_right": right.mean(),
-        "probe_elsewhere": ((probe.sum(dim=-1) - right) / (probe.shape[-1] - 1)).mean(),
-        "probe_agreement": (probe.argmax(dim=-1) == batch.place).float().mean(),
+        "probe_elsewhere": elsewhere.mean(),
+        "probe_agreement": _share_right(probe.argmax(dim=-1), batch.place),
     }
 
 
 def _at_place(values: Tensor, place: Tensor) -> Tensor:
     """The entry of each row at the source position of the next word to write, (batch, target)."""
-    return values[:, torch.arange(len(place), device=place.device), place]
+    steps = torch.arange(len(place), device=place.device)
+    return values[:, steps, place]
 
 
 def _order(settings: Settings) -> Tensor | None:

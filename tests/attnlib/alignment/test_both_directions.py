@@ -65,6 +65,7 @@ def test_growing_is_what_the_pseudo_code_does(method, final, forward, backward):
     assert symmetrise(forward, backward, method) == by_pseudo_code(forward, backward, final=final)
 
 
+@pytest.mark.slow
 @given(LINKS, LINKS)
 def test_what_is_grown_has_the_intersection_within_the_union(forward, backward):
     inner, outer = symmetrise(forward, backward, "intersection"), symmetrise(forward, backward, "union")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.decomposition import typicality
-from attnlib.decomposition.joined_sizes import laid_on
+from attnlib.decomposition.joined_sizes import RESIZINGS, SummedMatrices, average_of_sizes, laid_on
 from attnlib.decomposition.typicality import MINIMUM_CELL, MOST_ENTRIES, AverageAttention
 from attnlib.errors import BadInput
 from tests.attnlib.decomposition.component_builders import attention_matrices, padded
@@ -72,6 +72,33 @@ def test_a_matrix_laid_on_another_size_by_hand():
         np.testing.assert_allclose(
             laid_on(matrix, 2, 2, way=way), matrix
         )  # nothing is moved on the same size
+
+
+def average_with_distance(matrices, head, way):
+    """The average of a head in 3 x 4 positions, and its distance from all matrices, resized back."""
+    total = sum(laid_on(summed.total, 3, 4, way=way)[head] for summed in matrices)
+    average = total / total.sum(-1, keepdims=True)
+    distance = 0
+    for summed in matrices:
+        _, rows, columns = summed.total.shape
+        original = summed.total[head] / summed.count
+        for row, expected in zip(laid_on(average[None], rows, columns, way=way)[0], original, strict=True):
+            distance += summed.count / rows * np.abs(row - expected).sum()
+    return average, distance
+
+
+def test_each_head_has_the_way_of_joining_sizes_that_is_nearest():
+    rng, heads = np.random.default_rng(0), 200
+    sizes = {(2, 6): 3, (5, 2): 1}  # (target, source): samples
+    matrices = [
+        SummedMatrices(count * rng.dirichlet(np.ones(columns), (heads, rows)), count)
+        for (rows, columns), count in sizes.items()
+    ]
+    averages = average_of_sizes(matrices, 3, 4)
+    for head in range(heads):
+        ways = [average_with_distance(matrices, head, way) for way in RESIZINGS]
+        nearest, _ = min(ways, key=lambda way: way[1])
+        np.testing.assert_allclose(averages[head], nearest)
 
 
 @pytest.mark.signatures

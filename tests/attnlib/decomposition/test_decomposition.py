@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from attnlib import Components, Parts, alignment_terms, shares, substitution, typicality
+from attnlib import Components, Parts, alignment_terms, sealed, shares, substitution, typicality
 from attnlib.decomposition import STATE_PARTS, SUBSETS, AttentionCells, ShareSums, SubstitutionSums, map_parts
 from attnlib.decomposition.rows import valid_rows
 from attnlib.decomposition.shares import covariance_shares_by_sample
@@ -282,6 +282,16 @@ def test_components_that_were_saved_are_loaded_as_they_were(saved):
     assert loaded.method == components.method
     assert all(map(torch.equal, sums_of(loaded + components), sums_of(components + components)))
     assert torch.equal(loaded.input, components.input)
+
+
+def test_a_file_of_the_first_format_has_a_row_for_every_token(saved):
+    components, path = saved
+    tables = {name: getattr(components, name) for name in ("position_sums", "token_sums", "pair_counts")}
+    metadata = {"format": "attnlib.components/1", "method": components.method}
+    sealed.save_file(tables | {"square_sum": components.square_sum}, path, metadata)
+    loaded = Components.load(path)
+    assert loaded.method == components.method
+    assert all(map(torch.equal, sums_of(loaded), sums_of(components)))
 
 
 @pytest.mark.parametrize(

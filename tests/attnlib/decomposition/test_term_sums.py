@@ -94,6 +94,31 @@ def test_nothing_is_undefined_but_counts():
     assert all(value != value for value in (*result.covariance.values(), *result.similarity.values()))
 
 
+SIZES = pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+
+
+def scores_of(first, second):
+    """Terms a and b of one head at one target and two source positions; the term c is zero."""
+    return torch.tensor([first, second, [0.0, 0.0]], dtype=torch.float64)[None, :, None, None]
+
+
+@SIZES
+def test_shares_are_those_of_scores_of_any_size(size):
+    shares = sums_of(size * scores_of([2.0, 0.0], [1.0, 0.0]), ALLOWED).covariance_shares()
+    assert shares[0].tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+
+
+@SIZES
+def test_scores_that_are_mere_rounding_of_their_terms_have_no_shares(size):
+    shares = sums_of(size * scores_of([1.0, 0.0], [-1 - 1e-9, 0.0]), ALLOWED).covariance_shares()
+    assert shares.isnan().all()
+
+
+def test_attention_is_rebuilt_of_scores_whose_exponentials_overflow():
+    similarities = sums_of(scores_of([1000.0, -1000.0], [0.0, 0.0]), ALLOWED).similarities()
+    assert similarities[0].tolist() == [0.5, 1, 1]  # no term attends uniformly, a alone to one position
+
+
 def test_terms_that_are_not_finite_leave_the_sums_as_they_were():
     sums = TermSums(TERMS, SUBSETS)
     with pytest.raises(BadInput, match="not finite"):

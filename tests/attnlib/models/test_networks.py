@@ -49,13 +49,18 @@ def test_the_fused_layer_gives_the_trace_of_a_loop(kind):
     torch.testing.assert_close(loop.logits, fused.logits, rtol=1e-10, atol=1e-10)
 
 
+def keys_with_scores(trace):
+    """Yield sample, step, the keys at valid source positions and their dot products with the state."""
+    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
+        keys = trace.encoder_states[i, trace.source_mask[i]]
+        yield i, s, keys, torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+
+
 @pytest.mark.signatures
 @pytest.mark.parametrize("kind", ["AED", "AO"])
 def test_scores_are_dot_products(kind):
     trace = nets.encoder_decoder(kind)(BATCH)
-    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
-        keys = trace.encoder_states[i, trace.source_mask[i]]
-        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+    for i, s, keys, scores in keys_with_scores(trace):
         torch.testing.assert_close(trace.scores[i, s, : len(keys)], scores)
 
 
@@ -63,9 +68,7 @@ def test_scores_are_dot_products(kind):
 @pytest.mark.parametrize("kind", ["AED", "AO"])
 def test_attention_is_the_softmax_of_scores(kind):
     trace = nets.encoder_decoder(kind)(BATCH)
-    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
-        keys = trace.encoder_states[i, trace.source_mask[i]]
-        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+    for i, s, keys, scores in keys_with_scores(trace):
         torch.testing.assert_close(trace.attention[i, s, : len(keys)], scores.softmax(0))
         assert not trace.attention[i, s, len(keys) :].any()
 
@@ -74,9 +77,7 @@ def test_attention_is_the_softmax_of_scores(kind):
 @pytest.mark.parametrize("kind", ["AED", "AO"])
 def test_the_context_is_the_mean_of_keys_by_attention(kind):
     trace = nets.encoder_decoder(kind)(BATCH)
-    for i, s in np.ndindex(trace.decoder_states.shape[:2]):
-        keys = trace.encoder_states[i, trace.source_mask[i]]
-        scores = torch.stack([trace.decoder_states[i, s] @ key for key in keys])
+    for i, s, keys, scores in keys_with_scores(trace):
         torch.testing.assert_close(trace.context[i, s], scores.softmax(0) @ keys)
 
 

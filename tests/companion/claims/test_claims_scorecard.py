@@ -159,27 +159,46 @@ def test_the_scorecard_builds_without_a_warning(root, page):
     assert "<h>" not in toy
 
 
-@pytest.mark.parametrize(("share", "starred"), [(0.67, True), (0.5, False), (None, False), ("none", False)])
-def test_ours_is_starred_where_most_runs_are(tmp_path, share, starred):
-    written(tmp_path / "claims", RULE | READINGS)
-    lacking = share == "none"
-    values = {"final": {"value": 83.0}} | ({} if lacking else {"starred": {"value": share}})
-    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not available here"}}
-    save(tmp_path, values, "paper", "agreement")
-    row = next(row for row in verify(tmp_path) if row.profile == "paper")
-    assert row.starred is starred
+@pytest.fixture
+def row_of(tmp_path):
+    """Make the verdict on a number of which a result says how many runs are starred, or nothing."""
+
+    def row(**starred):
+        written(tmp_path / "claims", RULE | READINGS)
+        numbers = {"final": {"value": 83.0}} | {key: {"value": share} for key, share in starred.items()}
+        values = {"sst": {"validation": numbers}}
+        values["sst_as_text"] = {"cannot_be_run": "data: not available here"}
+        save(tmp_path, values, "paper", "agreement")
+        return next(row for row in verify(tmp_path) if row.profile == "paper")
+
+    return row
 
 
-@pytest.mark.parametrize(("share", "starred"), [(0.67, True), (0.5, False), (None, False), ("none", False)])
-def test_a_result_must_say_whether_it_is_starred(tmp_path, share, starred):
-    written(tmp_path / "claims", RULE | READINGS)
-    lacking = share == "none"
-    values = {"final": {"value": 83.0}} | ({} if lacking else {"starred": {"value": share}})
-    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not available here"}}
-    save(tmp_path, values, "paper", "agreement")
-    row = next(row for row in verify(tmp_path) if row.profile == "paper")
-    assert row.judgement.miswired is (row.verdict is Verdict.NOT_RUN) is lacking
-    assert ("starred" in row.judgement.reason) is lacking
+STARRED_SHARES = [(0.67, True), (0.5, False), (None, False)]
+
+
+@pytest.mark.parametrize(("share", "starred"), STARRED_SHARES)
+def test_ours_is_starred_where_most_runs_are(row_of, share, starred):
+    assert row_of(starred=share).starred is starred
+
+
+@pytest.mark.parametrize(("share", "starred"), STARRED_SHARES)
+def test_a_result_that_says_how_many_are_starred_is_judged(row_of, share, starred):
+    row = row_of(starred=share)
+    assert not row.judgement.miswired
+    assert row.verdict is not Verdict.NOT_RUN
+    assert "starred" not in row.judgement.reason
+
+
+def test_a_result_that_does_not_say_it_is_not_starred(row_of):
+    assert row_of().starred is False
+
+
+def test_a_result_that_does_not_say_it_is_no_run(row_of):
+    row = row_of()
+    assert row.judgement.miswired
+    assert row.verdict is Verdict.NOT_RUN
+    assert "starred" in row.judgement.reason
 
 
 def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):

@@ -11,16 +11,19 @@ from companion.runs import registry as trainings
 MODULES = [path for path in sorted(ROOT.glob("notebooks/**/*.py")) if "__" not in path.name]
 
 
-def names_defined_in(path):
-    """Return the functions and constants at the top of a module."""
+def defined_in(path, name):
+    """Return the function of this name at the top of a module, or the value that is assigned to it."""
+    source = path.read_text(encoding="utf-8")
+    if name not in source:
+        return None  # without parsing it
     names = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
             names[node.name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 names[ast.unparse(target)] = node.value
-    return names
+    return names.get(name)
 
 
 @pytest.fixture
@@ -40,14 +43,13 @@ def test_modules_are_found_by_their_folder(checkout):
 
 
 def test_every_training_lies_in_a_folder_of_trainings():
-    with_record = {path for path in MODULES if "record" in names_defined_in(path)}
+    with_record = {path for path in MODULES if defined_in(path, "record")}
     assert with_record == set(modules_in(TRAININGS))
 
 
 def test_every_table_of_tasks_lies_in_a_folder_of_tasks():
-    with_table = {
-        path for path in MODULES if isinstance(names_defined_in(path).get("TASKS"), ast.Dict | ast.DictComp)
-    }
+    tables = {path: defined_in(path, "TASKS") for path in MODULES}
+    with_table = {path for path, value in tables.items() if isinstance(value, ast.Dict | ast.DictComp)}
     assert with_table == set(modules_in(TASKS))
 
 

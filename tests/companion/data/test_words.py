@@ -1,9 +1,8 @@
-"""Words of every script, by each tokenizer, and what other tools left in a text."""
+"""Words of every script, by each tokenizer."""
 
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.text_traces import undone
 from companion.data import words
 from companion.data.words import learned_pieces, published_words, share_unspaced, tokenise, tokenizer_of
 
@@ -88,30 +87,3 @@ def test_pieces_without_sentencepiece_are_refused_by_its_name(monkeypatch):
 
 def test_the_share_of_letters_of_scripts_without_spaces():
     assert share_unspaced(["ab 老房 .", "é"]) == pytest.approx(2 / 5)
-
-
-TRACES = [
-    pytest.param("we &apos;re lei@@ sur@@ ely", "we 're leisurely", id="bpe and entities"),
-    pytest.param("cut off@@", "cut off", id="bpe at the end"),
-    pytest.param("&quot; A &amp; B &#91; &#x5d;", '" A & B [ ]', id="entities of moses"),
-    pytest.param("&amp;quot;", "&quot;", id="entities are read once"),
-    pytest.param("▁the ▁hou se ▁.", "the house .", id="sentencepiece"),
-    pytest.param("the hou ##ses", "the houses", id="wordpiece"),
-    pytest.param("hello ￭, it", "hello, it", id="opennmt"),
-    pytest.param("well @-@ known", "well-known", id="hyphens of moses"),
-    pytest.param("AT&T mails me@example.org @ noon", "AT&T mails me@example.org @ noon", id="plain text"),
-]
-
-
-@pytest.mark.parametrize(("line", "expected"), TRACES)
-def test_what_tools_left_is_taken_back(line, expected):
-    assert undone([line])[0] == [expected]
-
-
-def test_lines_that_were_changed_are_counted():
-    assert undone(["a@@ b", "c", "d &lt; e"])[1] == {"pieces of BPE (@@)": 1, "entities such as &apos;": 1}
-
-
-def test_a_sign_in_one_line_of_many_is_meant_as_it_is():
-    lines = ["plain"] * 500 + ["price @@ 5", "x ##y"]
-    assert undone(lines)[0] == lines

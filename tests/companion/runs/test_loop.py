@@ -79,40 +79,39 @@ def test_training_leaves_the_callers_random_state_untouched():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
+class Snapshots(list):
+    """The weights at each checkpoint that a training visits."""
+
+    def __call__(self, step, model):
+        assert not model.training
+        self.append((step, weights(model)))
+
+
+def interrupted_run(folder, stop, *, visit):
+    """The weights and records of a training that ends after some updates and is resumed from its folder."""
+
+    def interrupt(step, steps, loss):
+        if step == stop + 1:
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        run(folder, visit=visit, report=interrupt, seconds_between_saves=0)
+    return run(folder, visit=visit)
+
+
+INTERRUPTED = pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
+
+
+@INTERRUPTED
 def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
-    def interrupt(step, steps, loss):
-        if step == stop + 1:
-            raise SystemExit
-
-    def snapshot(step, model):
-        assert not model.training
-        snapshots.append((step, weights(model)))
-
-    snapshots = []
-    whole = run(None, visit=snapshot)
-    snapshots.clear()
-    with pytest.raises(SystemExit):
-        run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
-    assert run(tmp_path, visit=snapshot) == whole
+    assert interrupted_run(tmp_path, stop, visit=Snapshots()) == run(None, visit=Snapshots())
 
 
-@pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
+@INTERRUPTED
 def test_an_interrupted_training_looks_once_at_each_checkpoint(tmp_path, stop):
-    def interrupt(step, steps, loss):
-        if step == stop + 1:
-            raise SystemExit
-
-    def snapshot(step, model):
-        assert not model.training
-        snapshots.append((step, weights(model)))
-
-    snapshots = []
-    run(None, visit=snapshot)
-    expected, snapshots = snapshots, []
-    with pytest.raises(SystemExit):
-        run(tmp_path, visit=snapshot, report=interrupt, seconds_between_saves=0)
-    run(tmp_path, visit=snapshot)
+    snapshots, expected = Snapshots(), Snapshots()
+    run(None, visit=expected)
+    interrupted_run(tmp_path, stop, visit=snapshots)
     assert snapshots == expected
     assert [step for step, _ in snapshots] == [0, 4, 9, 12]
 

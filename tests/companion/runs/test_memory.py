@@ -36,6 +36,7 @@ print(page_faults())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has the setting")
 def test_memory_that_was_freed_needs_no_new_pages():
     command = [sys.executable, "-c", PAGE_FAULTS]

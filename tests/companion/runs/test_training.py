@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import partial
+from unittest import TestCase
 from unittest.mock import Mock
 
 import pytest
@@ -78,12 +79,13 @@ def test_the_last_two_checkpoints_are_kept(tmp_path):
     assert sorted(tmp_path.iterdir()) == paths
 
 
-def test_a_damaged_checkpoint_is_passed_over(tmp_path, caplog):
+def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     trained = checkpoints(tmp_path, 100, 200, 300)
     paths = [tmp_path / f"step-00000{step}.safetensors" for step in (200, 300)]
     paths[1].write_bytes(paths[1].read_bytes()[:-1])
-    assert load_newest(tmp_path, *trained) == Progress(200, [{"step": 200}])
-    assert "step-00000300.safetensors is damaged" in caplog.text
+    with TestCase().assertLogs() as logs:
+        assert load_newest(tmp_path, *trained) == Progress(200, [{"step": 200}])
+    assert "step-00000300.safetensors is damaged" in logs.output[0]
     paths[0].write_bytes(b"")
     assert load_newest(tmp_path, *trained) == Progress(0, [])
 

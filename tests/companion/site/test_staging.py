@@ -214,7 +214,16 @@ def test_what_has_no_place_or_leads_nowhere_is_refused(root, name, text, message
 
 # -- where in the book a page is, and where one that has moved is now ---------------------------------------
 
-RISE = "---\npart: II\norder: 20\n---\n\n# How it rises\n\n"
+
+def write_chapter(root: Path, name: str, *fields: str, order: int = 20, prose: str = "") -> None:
+    """Write a chapter of Part II with its order and further lines of front matter."""
+    front_matter = "\n".join(["part: II", f"order: {order}", *fields])
+    text = f"---\n{front_matter}\n---\n\n# How it rises\n\n{prose}"
+    (root / "notebooks" / "attend" / f"{name}.md").write_text(text)
+
+
+def lines_below_titles(root: Path) -> dict[str, str]:
+    return here_lines(table_of_contents(root), root)
 
 
 @pytest.mark.parametrize(
@@ -226,42 +235,40 @@ RISE = "---\npart: II\norder: 20\n---\n\n# How it rises\n\n"
     ],
 )
 def test_a_chapter_says_below_its_title_how_long_it_takes_to_read(root, prose, length):
-    (root / "notebooks" / "attend" / "rise.md").write_text(RISE + prose)
-    line = here_lines(table_of_contents(root), root)["attend/rise"]
+    write_chapter(root, "rise", prose=prose)
+    line = lines_below_titles(root)["attend/rise"]
     assert line == f"\n\n{{.place}}\nPart One, 0 of 0 · {length} to read"
 
 
-def test_an_audit_page_leads_to_its_chapter(root):
-    text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
-    (root / "notebooks" / "attend" / "rise.md").write_text(text)
-    (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
-    lines = here_lines(table_of_contents(root), root)
-    assert lines["attend/rise"].endswith("An audit of [](/attend/fall) · 1 minute to read")
+@pytest.fixture
+def audited(root):
+    """What is below the titles of a chapter, fall, and of an audit of it, rise."""
+    write_chapter(root, "rise", "audits: attend/fall")
+    write_chapter(root, "fall")
+    return lines_below_titles(root)
 
 
-def test_a_chapter_leads_to_its_audit_page(root):
-    text = RISE.replace("order: 20", "order: 20\naudits: attend/fall")
-    (root / "notebooks" / "attend" / "rise.md").write_text(text)
-    (root / "notebooks" / "attend" / "fall.md").write_text(RISE)
-    lines = here_lines(table_of_contents(root), root)
-    assert lines["attend/fall"].endswith("to read · audited in [](/attend/rise)")
+def test_an_audit_page_leads_to_its_chapter(audited):
+    assert audited["attend/rise"].endswith("An audit of [](/attend/fall) · 1 minute to read")
+
+
+def test_a_chapter_leads_to_its_audit_page(audited):
+    assert audited["attend/fall"].endswith("to read · audited in [](/attend/rise)")
 
 
 def test_a_chapter_names_the_chapters_that_it_builds_on(root):
-    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
-    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
-    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 10"))
-    lines = here_lines(table_of_contents(root), root)
+    write_chapter(root, "rise", "builds_on: [attend/fall]")
+    write_chapter(root, "fall", order=10)
+    lines = lines_below_titles(root)
     assert lines["attend/rise"].endswith("1 minute to read · builds on [](/attend/fall)")
     assert "builds on" not in lines["attend/fall"]
 
 
 def test_a_chapter_that_builds_on_a_later_one_is_refused(root):
-    rise = RISE.replace("order: 20", "order: 20\nbuilds_on: [attend/fall]")
-    (root / "notebooks" / "attend" / "rise.md").write_text(rise)
-    (root / "notebooks" / "attend" / "fall.md").write_text(RISE.replace("order: 20", "order: 30"))
+    write_chapter(root, "rise", "builds_on: [attend/fall]")
+    write_chapter(root, "fall", order=30)
     with pytest.raises(BadInput, match=r"rise\.md builds on .*come before it"):
-        here_lines(table_of_contents(root), root)
+        lines_below_titles(root)
 
 
 def with_an_audit(root: Path) -> None:
@@ -270,7 +277,7 @@ def with_an_audit(root: Path) -> None:
         "+++\n\n## Audit\n\nIt fell by {num}`source_reversal:gain`.\n\n```{code-cell} python3\ndraw()\n```\n"
     )
     above = "It rises.\n\n```{code-cell} python3\ndraw()\n```\n\n"
-    (root / "notebooks" / "attend" / "rise.md").write_text(f"{RISE}{above}{below}")
+    write_chapter(root, "rise", prose=above + below)
     cells = [
         nbformat.v4.new_markdown_cell("# How it rises\n\nIt rises."),
         code(tags=["injected-parameters"]),
@@ -338,7 +345,7 @@ def test_an_audit_without_a_place_in_the_book_is_refused(root):
 
 
 def test_a_chapter_shows_the_figure_of_another_page(root):
-    (root / "notebooks" / "attend" / "fall.md").write_text(RISE + "<!-- book:figure attend/rise -->\n")
+    write_chapter(root, "fall", prose="<!-- book:figure attend/rise -->\n")
     drawing = nbformat.v4.new_markdown_cell("# How it rises\n\n<!-- book:figure attend/rise -->")
     write_notebook(root / "executed" / "attend" / "fall.ipynb", drawing)
     run(root)

@@ -933,7 +933,7 @@ def test_rounds_of_counting_are_expectation_maximisation(shown, corpus):
 def test_plain_loops_count_as_the_tables_do(corpus):
     counted = only(rounds_of_counting()[0]["corpora"], name=corpus)
     _, translations, _ = count_tables(counted, 3)
-    for (word, written), probability in expectation_maximisation(CORPORA[corpus][1], 3).items():
+    for (word, written), probability in expectation_maximisation(CORPORA[corpus].pairs, 3).items():
         place = counted["source"].index(word), counted["target"].index(written)
         assert probability == pytest.approx(translations[3][place])
 

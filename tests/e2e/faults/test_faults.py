@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch._dynamo  # noqa: F401, an embedding loads it: once here, not in every fork
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

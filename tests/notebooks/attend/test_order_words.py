@@ -37,16 +37,19 @@ def setting(trained):
 @pytest.mark.parametrize(
     ("here", "there", "fork"),
     [
-        ("now red fox old owl", "now wild fox old owl", (1, (1, 2))),
-        ("now red fox old owl", "once red fox old owl", (1, (1, 3))),  # either way the opening comes first
-        ("walk left and run", "walk left after run", (0, (-1, -1))),
-        ("walk twice", "walk thrice", (2, (-1, -1))),  # an end against a third walk
+        ("now red fox old owl", "now wild fox old owl", (1, 1, 2)),
+        ("now red fox old owl", "once red fox old owl", (1, 1, 3)),  # either way the opening comes first
+        ("walk left and run", "walk left after run", (0, -1, -1)),
+        ("walk twice", "walk thrice", (2, -1, -1)),  # an end against a third walk
     ],
 )
 def test_the_fork_is_where_another_source_word_is_translated(here, there, fork):
     sides = [words.split() for words in (here, there)]
-    meant = [(interpret(words), None) if words[0] == "walk" else translate(words) for words in sides]
-    assert experiment.fork_of(*meant) == fork
+    meant = [
+        experiment.Meant(interpret(words)) if words[0] == "walk" else experiment.Meant(*translate(words))
+        for words in sides
+    ]
+    assert experiment.fork_of(*meant) == experiment.Fork(*fork)
 
 
 PARTNERS = pytest.mark.parametrize(

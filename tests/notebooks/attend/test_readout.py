@@ -12,7 +12,7 @@ from companion.data.registry import load
 from companion.data.task import Task
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.readout import experiment
-from notebooks.attend.readout.experiment import followers, judged
+from notebooks.attend.readout.experiment import Ablation, Dictionary, followers
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.worked import assert_answer
@@ -24,36 +24,37 @@ def trained(request, store):
     return store.model(experiment.measurements(config)[0].spec)
 
 
+@pytest.fixture(scope="module")
+def measured(trained):
+    return experiment.measure_readout(trained, 100)
+
+
 def test_parts_with_the_bias_sum_to_the_logits(trained):
     fitted = fit_components(trained, 100)
-    weights = trained.model.readout.weight.detach().split(8, dim=1)
     trace = next(traces(trained.model, trained.task.held_out, batch_size=16))
-    parts = experiment.logit_parts(fitted, trace, weights)
-    total = experiment.ablated(parts, (experiment.ALL, experiment.ALL)) + trained.model.readout.bias.detach()
+    parts = experiment.OutputLayer(trained, fitted).parts(trace)
+    total = experiment.ablated(parts, Ablation()) + trained.model.readout.bias.detach()
     torch.testing.assert_close(total, trace.logits[trace.target_mask], atol=1e-4, rtol=1e-4)
-    alone = experiment.ablated(parts, (frozenset(), frozenset({"input"})))
+    alone = experiment.ablated(parts, Ablation(decoder=frozenset(), context=frozenset({"input"})))
     torch.testing.assert_close(alone, parts[1, 1])
 
 
-def test_the_whole_network_is_as_accurate_as_evaluation_says(trained):
-    measured = experiment.measure_readout(trained, 100)
+def test_the_whole_network_is_as_accurate_as_evaluation_says(trained, measured):
     expected = evaluate(trained.model, trained.task.held_out)["token_accuracy"]
     assert measured["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
     assert measured["accuracy"]["mean"]["full"] == measured["accuracy"]["zero"]["full"]
 
 
-def test_every_ablation_has_its_accuracy(trained):
-    measured = experiment.measure_readout(trained, 100)
+def test_every_ablation_has_its_accuracy(measured):
     assert set(measured["accuracy"]["zero"]) == set(experiment.ABLATIONS)
 
 
-def test_shares_of_the_readout_sum_to_one(trained):
-    measured = experiment.measure_readout(trained, 100)
+def test_shares_of_the_readout_sum_to_one(measured):
     for share in ("margin_share", "margin_covariance", "logit_share"):
         assert sum(measured[share].values()) == pytest.approx(1, abs=1e-4)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def decided(trained):
     """A network whose words differ from row to row, after three updates too."""
     network = copy.deepcopy(trained.model)
@@ -61,16 +62,20 @@ def decided(trained):
     return replace(trained, model=network)
 
 
-def test_mean_replacement_changes_nothing_where_the_temporal_part_stays(decided):
-    accuracy = experiment.measure_readout(decided, 100)["accuracy"]
-    temporal = {n for n, kept in experiment.ABLATIONS.items() if all("temporal" in side for side in kept)}
+@pytest.fixture(scope="module")
+def accuracy(decided):
+    """The accuracy of that network under every ablation, by what takes the place of a part."""
+    return experiment.measure_readout(decided, 100)["accuracy"]
+
+
+def test_mean_replacement_changes_nothing_where_the_temporal_part_stays(accuracy):
+    temporal = {n for n, kept in experiment.ABLATIONS.items() if "temporal" in kept.decoder & kept.context}
     assert temporal >= {"full", "context_without_residual"}
     assert all(accuracy["zero"][name] == accuracy["mean"][name] for name in temporal)
 
 
-def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes(decided):
+def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes(decided, accuracy):
     network = decided.model
-    accuracy = experiment.measure_readout(decided, 100)["accuracy"]
     mean, right, rows = experiment.mean_state(fit_components(decided, 100).encoder).float(), 0, 0
     for trace in traces(network, decided.task.held_out):
         features = torch.cat([trace.decoder_states, mean.expand_as(trace.decoder_states)], dim=-1)
@@ -128,8 +133,8 @@ def test_followers_by_hand(given, expected):
     [
         # Id 0 is never said, so it does not compete.
         pytest.param(
-            (
-                torch.tensor(
+            Dictionary(
+                logits=torch.tensor(
                     [
                         [0.0, 0, 0, 0, 0, 0],
                         [0.0, 0, 0, 0, 0, 0],
@@ -139,10 +144,11 @@ def test_followers_by_hand(given, expected):
                         [9.0, 0, 0, 0, 1, 0],
                     ]
                 ),
-                {4: 5, 5: 2, 3: 4},
-                torch.tensor([0, 0, 0, 0, 3, 1]),
-                torch.tensor([2, 4, 5]),
-                ["......", "abcdef"],
+                expected={4: 5, 5: 2, 3: 4},
+                counts=torch.tensor([0, 0, 0, 0, 3, 1]),
+                token_names="......",
+                word_names="abcdef",
+                outputs=torch.tensor([2, 4, 5]),
             ),
             {
                 "words": 2,
@@ -154,5 +160,5 @@ def test_followers_by_hand(given, expected):
         )
     ],
 )
-def test_judged_by_hand(given, expected):
-    assert_answer(judged(*given), expected)
+def test_a_dictionary_is_judged_as_by_hand(given, expected):
+    assert_answer(given.judged(), expected)

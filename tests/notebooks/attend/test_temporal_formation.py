@@ -30,7 +30,8 @@ def trained(store):
 def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(trained, kind):
     """With one sample μ_t is its state, and the average input at each position its word: the two agree."""
     fitted = fit_components(trained[kind], 1)
-    encoder, decoder = experiment.wordless_states(trained[kind], fitted, "average_by_position")
+    curves = experiment.wordless_states(trained[kind], fitted, "average_by_position")
+    encoder, decoder = curves.encoder, curves.decoder
     for curve, components in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
         seen = components.position_counts > 0
         torch.testing.assert_close(curve[seen].double(), components.temporal[seen], atol=1e-5, rtol=1e-4)

@@ -65,6 +65,7 @@ def along(shares):
     return networks(*(point(task, 0.5, 0.1, input_share=share) for task, share in marks))
 
 
+@pytest.mark.slow
 def test_ranks_of_a_share_that_recovers_rise_along_the_dial():
     interval = estimate(experiment.along_dial(along(SHARE_THAT_COMES_BACK)), "input_share", among="learned")
     assert interval["value"] == pytest.approx(0.4)

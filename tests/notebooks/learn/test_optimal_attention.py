@@ -128,11 +128,11 @@ def test_the_counterexample_through_the_measure():
         "dependent.share": 1,  # 0.859 against 0.726: 0.17 nats
     }
     assert {name: numbers[name] for name in expected} == pytest.approx(expected, abs=1e-6)
-    ((lost, shown),) = rows.worst()
-    assert lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
-    assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
-    assert shown["source"] == [4, 5, 6]
-    assert shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
+    (word,) = rows.worst()
+    assert word.lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
+    assert word.shown["says"][1:] == [2, 1]  # each is sure of another wrong word
+    assert word.shown["source"] == [4, 5, 6]
+    assert word.shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
     assert rows.sentences() == []  # shorter than those that are shown
 
 
@@ -158,39 +158,33 @@ def random_translator(form, words):
 
 
 @torch.no_grad()
+def differences(form, words):
+    """Log-probabilities of right words, rebuilt minus the own ones of a random network, by reading."""
+    return experiment._differences(*random_translator(form, words))
+
+
 def test_the_geometric_mean_is_exact_where_the_logits_are_linear():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["all_words"].abs().max() < 1e-12
+    assert differences("summed", 9)["all_words"].abs().max() < 1e-12
 
 
-@torch.no_grad()
 def test_equation_12_is_not_exact_for_many_words():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["right_word"][:2].abs().mean() > 1e-3
+    assert differences("summed", 9)["right_word"][:2].abs().mean() > 1e-3
 
 
-@torch.no_grad()
 def test_equation_12_is_exact_for_one_position():
-    linear = experiment._differences(*random_translator("summed", 9))
-    assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
+    assert differences("summed", 9)["right_word"][2].abs().max() < 1e-12  # one position: its β is p
 
 
-@torch.no_grad()
 def test_equation_12_is_exact_for_two_words():
-    two = experiment._differences(*random_translator("summed", 2))
-    assert two["right_word"].abs().max() < 1e-12
+    assert differences("summed", 2)["right_word"].abs().max() < 1e-12
 
 
-@torch.no_grad()
 def test_the_geometric_mean_is_not_exact_where_the_logits_are_bent():
-    bent = experiment._differences(*random_translator("joined", 9))
-    assert bent["all_words"][:2].abs().mean() > 1e-3
+    assert differences("joined", 9)["all_words"][:2].abs().mean() > 1e-3
 
 
-@torch.no_grad()
 def test_the_geometric_mean_of_one_position_is_exact():
-    bent = experiment._differences(*random_translator("joined", 9))
-    assert bent["all_words"][2].abs().max() < 1e-12
+    assert differences("joined", 9)["all_words"][2].abs().max() < 1e-12
 
 
 def classifier_recording(**changed):

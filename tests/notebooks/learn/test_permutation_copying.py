@@ -183,6 +183,12 @@ def test_events_by_hand(given, expected):
     assert_answer(events(*given), expected)
 
 
+def followed(**changes):
+    """Settings under which networks that copy permutations of ten words are followed for 30 updates."""
+    settings = {"kind": ["permutation"], "length": 10, "steps": 30, "every": 10, "followed": 30}
+    return tiny("permutation_copying", **(settings | changes))
+
+
 HELD = {**AWAY, "attention_right": [0.1, 0.1, 0.1, 0.1], "probe_agreement": [0, 0.1, 0.2, 0.9]}
 HELD_FIRST = {"of": {"network": "uniform", "seed": 0}, "is": HELD}
 HELD_SECOND = {"of": {"network": "uniform", "seed": 1}, "is": {**HELD, "probe_agreement": [0, 0.1, 0.3, 0.9]}}
@@ -219,16 +225,7 @@ LEARNS_LATE = {
         # asked after as many updates.
         pytest.param(
             (
-                tiny(
-                    "permutation_copying",
-                    kind=["permutation"],
-                    length=10,
-                    seeds=3,
-                    controls=2,
-                    steps=30,
-                    every=10,
-                    followed=30,
-                ),
+                followed(seeds=3, controls=2),
                 store_of(
                     [
                         {"of": {"network": "learned", "seed": 0}, "is": DRAWN},
@@ -271,16 +268,7 @@ LEARNS_LATE = {
         # At the same snapshot neither comes first, and words that never come do not.
         pytest.param(
             (
-                tiny(
-                    "permutation_copying",
-                    kind=["permutation"],
-                    length=10,
-                    seeds=2,
-                    controls=2,
-                    steps=30,
-                    every=10,
-                    followed=30,
-                ),
+                followed(seeds=2, controls=2),
                 store_of(
                     [
                         {"of": {"network": "learned", "seed": 0}, "is": TOGETHER},
@@ -300,16 +288,7 @@ LEARNS_LATE = {
         # without these.
         pytest.param(
             (
-                tiny(
-                    "permutation_copying",
-                    kind=["permutation"],
-                    length=10,
-                    seeds=1,
-                    controls=1,
-                    steps=10,
-                    every=10,
-                    followed=30,
-                ),
+                followed(seeds=1, controls=1, steps=10),
                 store_of(
                     [
                         {"of": {"network": "learned"}, "is": DRAWN},
@@ -330,18 +309,7 @@ LEARNS_LATE = {
             id="followed_too_briefly",
         ),
         pytest.param(
-            (
-                tiny(
-                    "permutation_copying",
-                    kind=["permutation"],
-                    length=10,
-                    seeds=1,
-                    steps=30,
-                    every=10,
-                    followed=30,
-                ),
-                store_of([{"of": {"network": "learned"}, "is": DRAWN}]),
-            ),
+            (followed(seeds=1), store_of([{"of": {"network": "learned"}, "is": DRAWN}])),
             {"values.permutation.ways.drawn": {"held": NOTHING, "n_held": 0, "there.value": 20}},
             id="no_controls",
         ),

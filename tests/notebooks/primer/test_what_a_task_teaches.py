@@ -13,7 +13,7 @@ from companion.runs.columns import Column
 from notebooks.primer.what_a_task_teaches import experiment
 from notebooks.shared import task_patterns
 from notebooks.shared.sequence_course import judged_samples, load_task
-from notebooks.shared.task_patterns import network_of, pattern_sums
+from notebooks.shared.task_patterns import PatternSums, SourceRows, network_of
 from tests.notebooks.figure_builders import tiny
 from tests.notebooks.worked import assert_answer
 
@@ -221,25 +221,30 @@ def test_what_has_no_pairs_is_undefined():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("attention", "rows", "totals", "counts"),
     [
         # Two words of the target, three of the source and its end mark; the second word is the topic. Sums,
         # then counts, on gold links, on topics, on the end mark, of bits of entropy (1.5 and none), of the
         # order from the first word to the third, and of how far that reaches.
         pytest.param(
-            (
-                torch.tensor([[[0.5, 0.25, 0, 0.25], [0, 0, 1, 0], [0.25, 0.25, 0.25, 0.25]]]),
-                torch.tensor(
+            torch.tensor([[[0.5, 0.25, 0, 0.25], [0, 0, 1, 0], [0.25, 0.25, 0.25, 0.25]]]),
+            SourceRows(
+                gold=torch.tensor(
                     [[[True, False, False, False], [False, True, False, False], [False, False, False, False]]]
                 ),
-                torch.tensor([[False, True, False, False]]),
-                torch.tensor([[True, True, False]]),
-                torch.tensor([[True, True, True, False]]),
+                topics=torch.tensor([[False, True, False, False]]),
+                target_words=torch.tensor([[True, True, False]]),
+                source_words=torch.tensor([[True, True, True, False]]),
+                source_mask=torch.tensor([[True, True, True, True]]),
             ),
-            [[0.5, 0.25, 0.25, 1.5, 1, 1.75], [2, 2, 2, 2, 1, 3]],
+            [0.5, 0.25, 0.25, 1.5, 1, 1.75],
+            [2, 2, 2, 2, 1, 3],
             id="two_words_of_three",
         )
     ],
 )
-def test_pattern_sums_by_hand(given, expected):
-    assert_answer(pattern_sums(*given), expected)
+def test_pattern_sums_by_hand(attention, rows, totals, counts):
+    sums = PatternSums()
+    sums.add(attention, rows)
+    assert_answer([*sums.totals.values()], totals)
+    assert_answer([*sums.counts.values()], counts)

@@ -22,11 +22,21 @@ from tests.attnlib.models.model_builders import SMALL, batch_of, generator
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
 
 
-@pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
-def test_snapshots_are_those_of_each_sample_by_itself(word):
+@pytest.fixture(params=[4, PAD])
+def word(request):
+    """The word that a network always says; that of the padding is right nowhere."""
+    return request.param
+
+
+@pytest.fixture
+def network(word):
     network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
+    return network
+
+
+def test_snapshots_are_those_of_each_sample_by_itself(network, word):
     snapshot = snapshot_of(network, CORPUS)
     for i in range(3):
         alone = collate(CORPUS, [i])
@@ -37,11 +47,7 @@ def test_snapshots_are_those_of_each_sample_by_itself(word):
         assert snapshot["right"][i, :length].tolist() == [int(w == word) for w in alone.target_output[0]]
 
 
-@pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
-def test_snapshots_are_zero_at_padding(word):
-    network = SequenceToSequence(SequenceConfig(9, 8, width=6), generator()).eval()
-    with torch.no_grad():
-        network.readout.bias[word] = 20.0  # always likeliest
+def test_snapshots_are_zero_at_padding(network):
     snapshot = snapshot_of(network, CORPUS)
     for i in range(3):
         length = len(CORPUS.target(i)) + 1

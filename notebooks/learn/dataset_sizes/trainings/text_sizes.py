@@ -71,54 +71,67 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
 
 def _labelled(settings: Settings) -> Tensors:
-    name = settings.data
-    made = name == labelled_sets.KNOWN_POLARITY
-    raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
-    task = prepare(
-        raw, reading=settings.reading, n_validation=settings.n_validation or None, split_seed=settings.seed
-    )
+    if settings.data == labelled_sets.KNOWN_POLARITY:
+        raw = labelled_sets.read_known_polarity()
+    else:
+        raw = labelled_sets.SOURCES[settings.data].read()
+    n_validation = settings.n_validation or None
+    task = prepare(raw, reading=settings.reading, n_validation=n_validation, split_seed=settings.seed)
+    is_cleaned = settings.reading == "cleaned"
+    different = len(MARKS) + len(_different(raw, is_cleaned))
+    dropped = (*task.dropped, *_words_of_html(raw, is_cleaned))
     return {
         "train.words": torch.from_numpy(task.train.lengths),
         "validation.words": torch.from_numpy(task.validation.lengths),
         "kept": torch.tensor(len(task.vocabulary)),
-        "different": torch.tensor(len(MARKS) + len(_different(raw, settings.reading == "cleaned"))),
-        "dropped": _as_bytes((*task.dropped, *_words_of_html(raw, settings.reading == "cleaned"))),
+        "different": torch.tensor(different),
+        "dropped": _as_bytes(dropped),
     }
 
 
 def _words_of_html(raw: RawTexts, cleaned: bool) -> tuple[Dropped, ...]:
     """Words that tags, entities and breaks leave in texts as published and not in cleaned ones."""
     tally = Tally()
+    if not (cleaned and raw.rules.html):
+        return tally.dropped()
     parts = {"pool": raw.train} if raw.test is None else {"train": raw.train, "whole test part": raw.test}
-    for part, texts in parts.items() if cleaned and raw.rules.html else ():
+    for part, texts in parts.items():
         for text, _ in texts:
-            gone = len(raw.rules.words(text)) - len(raw.rules.words(without_html(text)[0]))
+            without, _ = without_html(text)
+            gone = len(raw.rules.words(text)) - len(raw.rules.words(without))
             tally.add(part, "words", "of HTML tags, entities and breaks", gone)
     return tally.dropped()
 
 
 def _different(raw: RawTexts, cleaned: bool) -> set[str]:
     """All words of the training texts, but for the integers that are read as ``<unk>``."""
-    rules, words = raw.rules, set()
+    rules = raw.rules
+    words: set[str] = set()
     for text, _ in raw.train:
-        words.update(rules.words(without_html(text)[0] if cleaned and rules.html else text))
-    return {word for word in words if not (rules.mask_integers and is_masked_integer(word))}
+        if cleaned and rules.html:
+            text, _ = without_html(text)
+        words.update(rules.words(text))
+    if not rules.mask_integers:
+        return words
+    return {word for word in words if not is_masked_integer(word)}
 
 
 def _pairs(settings: Settings) -> Tensors:
     text = read_translation(settings.data)
     data = piece_corpus(text, size=settings.pieces, folder=cache_folder() / "pieces")
-    parts = {"train": data.train, "validation": data.validation}
     return {
-        **{f"{name}.source": torch.from_numpy(part.source_lengths) for name, part in parts.items()},
-        **{f"{name}.target": torch.from_numpy(part.target_lengths) for name, part in parts.items()},
+        "train.source": torch.from_numpy(data.train.source_lengths),
+        "train.target": torch.from_numpy(data.train.target_lengths),
+        "validation.source": torch.from_numpy(data.validation.source_lengths),
+        "validation.target": torch.from_numpy(data.validation.target_lengths),
         "kept": torch.tensor(len(data.pieces)),
         "dropped": _as_bytes(data.dropped),
     }
 
 
 def _as_bytes(dropped: tuple[Dropped, ...]) -> Tensor:
-    text = json.dumps([[line.part, line.what, line.why, line.count] for line in dropped], ensure_ascii=False)
+    lines = [[line.part, line.what, line.why, line.count] for line in dropped]
+    text = json.dumps(lines, ensure_ascii=False)
     return torch.tensor(list(text.encode()), dtype=torch.uint8)
 
 

@@ -198,18 +198,18 @@ def random_proxy(bags: Bags, width: int, seed: int) -> tuple[Output, Embeddings]
     if width < 1:
         raise BadInput(f"width is {width}; it must be at least 1")
     generator = torch.Generator().manual_seed(seed)
-    output, embeddings = (
-        torch.randn(bag.shape[1], width, generator=generator, dtype=torch.float64) / width**0.5
-        for bag in (bags.target, bags.source)
-    )
-    return output, embeddings
+    source_words, target_words = bags.source.shape[1], bags.target.shape[1]
+    output = torch.randn(target_words, width, generator=generator, dtype=torch.float64)
+    embeddings = torch.randn(source_words, width, generator=generator, dtype=torch.float64)
+    return output / width**0.5, embeddings / width**0.5
 
 
 def gradients(bags: Bags, output: Output, embeddings: Embeddings) -> tuple[Output, Embeddings]:
     """Of the loss, equation 14, summed over all target words, by W and e."""
-    output, embeddings = (side.detach().requires_grad_() for side in (output, embeddings))
-    log_probabilities = (bags.source @ embeddings @ output.T).log_softmax(-1)
-    loss = -(bags.target * log_probabilities).sum()
+    output = output.detach().requires_grad_()
+    embeddings = embeddings.detach().requires_grad_()
+    logits = bags.source @ embeddings @ output.T
+    loss = -(bags.target * logits.log_softmax(-1)).sum()
     return torch.autograd.grad(loss, (output, embeddings))
 
 
@@ -234,10 +234,11 @@ def compare(measured: Pairs, theory: Pairs) -> Comparison:
     if size == 0:
         raise BadInput("the derivative in theory is zero everywhere, so nothing can be compared with it")
     product = (measured * theory).sum()
+    both = torch.stack((measured.flatten(), theory.flatten()))
     return Comparison(
-        float((measured - theory).norm() / size),
-        float(product / size**2),
-        float(torch.corrcoef(torch.stack((measured.flatten(), theory.flatten())))[0, 1]),
+        error=float((measured - theory).norm() / size),
+        slope=float(product / size**2),
+        correlation=float(torch.corrcoef(both)[0, 1]),
     )
 
 
@@ -289,32 +290,33 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
     ``derivative_correlation``: of the measured derivative of the proxy's logits with equation 54.
     """
     text = text_of(settings)
-    tables = CountTables.of(
-        text.train, len(text.source_vocabulary), len(text.target_vocabulary), settings.iterations
-    )
-    first, last = (translation(tables.counts[place]) for place in (0, -1))
-    words = np.arange(UNK + 1, min(UNK + 1 + settings.listed, len(text.source_vocabulary)))
-    agreed, chance = _links(text, first, last, settings.judged)
+    source_words, target_words = len(text.source_vocabulary), len(text.target_vocabulary)
+    tables = CountTables.of(text.train, source_words, target_words, settings.iterations)
+    counted = translation(tables.counts[0])
+    iterated = translation(tables.counts[-1])
+    first_word = UNK + 1
+    listed = np.arange(first_word, min(first_word + settings.listed, source_words))
+    agreed, chance = _links(text, counted, iterated, settings.judged)
+    derivative = _derivative(text, settings)
     return {
-        "words": torch.from_numpy(words),
-        **_top("counted", first, words),
-        **_top("iterated", last, words),
+        "words": torch.from_numpy(listed),
+        **_top("counted", counted, listed),
+        **_top("iterated", iterated, listed),
         "log_likelihood": torch.tensor(tables.log_likelihood, dtype=torch.float64),
         "agreement": torch.tensor(agreed.value),
         "chance": torch.tensor(chance.value),
-        **_derivative(text, settings),
+        "derivative_error": torch.tensor(derivative.error),
+        "derivative_correlation": torch.tensor(derivative.correlation),
     }
 
 
-def _derivative(text: Task, settings: Settings) -> Tensors:
+def _derivative(text: Task, settings: Settings) -> Comparison:
     """Measured against theory, over words that are not marks."""
     pairs = text.train.subset(range(min(settings.derived, len(text.train))))
     whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
     bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
     measured = derivative_at_random(bags, settings.width, settings.seed)
-    comparison = compare(measured.logits, derivative_in_theory(bags).logits)
-    numbers = {"error": comparison.error, "correlation": comparison.correlation}
-    return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
+    return compare(measured.logits, derivative_in_theory(bags).logits)
 
 
 def _top(name: str, table: Table, words: np.ndarray) -> Tensors:
