@@ -232,7 +232,7 @@ def reordering(
 
         now  red fox  old owl      gau  rakko fimbo  ohto ulufo    staying words alone: word for word
         now  wild fox  old owl     gau  fimbo wikko  ohto ulufo    a swapping modifier follows its head
-        once  wild fox  old owl    onga  ohto ulufo  fimbo wikko   after a reversing opening, the last phrase is first
+        once  wild fox  old owl    onga  ohto ulufo  fimbo wikko   a reversing opening reverses the phrases
 
     Every word has one translation. Order is signalled by the words alone: swapping modifiers reorder locally,
     as French adjectives do; a reversing opening word reorders the whole sentence.
