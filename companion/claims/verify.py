@@ -311,12 +311,10 @@ def _family(rows: Iterable[ClaimVerdict]) -> list[Judgement]:
 
 def chance(rows: Iterable[ClaimVerdict]) -> Chance:
     """Among the verdicts of the paper profile that intervals decide; the open ones are of the family, too."""
-    from scipy.stats import false_discovery_control  # which takes a second to import
-
     known = _family(rows)
-    ps = [judgement.p for judgement in known]
-    adjusted = zip(ps, false_discovery_control(ps), strict=True)
-    limit = max((p for p, rate in adjusted if rate <= LEVEL), default=0.0)
+    ps = sorted(judgement.p for judgement in known)
+    # By Benjamini and Hochberg: of the verdicts whose p is at most this, a share LEVEL may be chance.
+    limit = max((p for rank, p in enumerate(ps, 1) if p * len(ps) / rank <= LEVEL), default=0.0)
     ours = [judgement.p for judgement in known if judgement.verdict.decided]
     return Chance(len(ours), LEVEL * len(ours), sum(p <= limit for p in ours), limit)
 
