@@ -134,6 +134,15 @@ def test_tensors_are_read_back_by_any_reader():
     torch.testing.assert_close(any_reader(content), TENSORS, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("letters", range(1, 9))
+def test_numbers_begin_at_a_multiple_of_eight_bytes(letters):
+    """Other readers map them into memory as they lie there."""
+    content = sealed.save({"n" * letters: torch.zeros(2)})
+    header = int.from_bytes(content[:8], "little")  # bytes
+    assert header % 8 == 0
+    assert len(content) == 8 + header + 2 * 4
+
+
 def test_tensors_in_any_order_are_the_same_bytes():
     content = sealed.save(TENSORS, {"method": "means", "format": "x"})
     assert sealed.save(dict(reversed(TENSORS.items())), {"format": "x", "method": "means"}) == content

@@ -526,6 +526,26 @@ def test_states_that_do_not_vary_have_no_shares():
     assert np.isnan(fitted(corpus, "least_squares").variance_explained().additive)
 
 
+def explained_of(states):
+    """The variance that two tokens at two positions explain of four states with one number each."""
+    tokens = torch.tensor([[0, 1], [1, 0]])
+    components = Components(1, n_tokens=2, n_positions=2, method="least_squares")
+    return components.update(states[..., None], tokens).variance_explained()
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_what_explains_variance_does_not_depend_on_the_size_of_states(size):
+    """Positions alone: the token says nothing."""
+    states = size * torch.tensor([[1.0, 2.0], [1.0, 2.0]], dtype=torch.float64)
+    assert explained_of(states).temporal == pytest.approx(1)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_variance_that_is_rounding_of_states_is_explained_by_nothing(size):
+    states = size * torch.tensor([[1.0, 1 + 1e-7], [1.0, 1 + 1e-7]], dtype=torch.float64)
+    assert math.isnan(explained_of(states).temporal)
+
+
 # Terms of scores, and their shares.
 
 CORPORA = corpora(width=3, batch=5, words=(1, 7))

@@ -128,6 +128,11 @@ def test_halves_are_a_partition_that_the_seed_decides():
     assert not torch.equal(selecting, halves(11, seed=5)[0])
 
 
+def test_of_two_samples_each_is_a_half():
+    selecting, reporting = halves(2)
+    assert sorted([selecting.tolist(), reporting.tolist()]) == [[0], [1]]
+
+
 # Links of words.
 
 WORKED = beside(__file__, "links")
