@@ -235,7 +235,7 @@ class AnalyseOptions:
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlignOptions:
     """The texts to align, the model that reads them, and the settings of its links.
 

@@ -399,7 +399,7 @@ def _kind_of(stream: BinaryIO | None) -> str:
     return kinds.get(type(raw), "packed")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Side:
     """A file that is open, and which part of it is read."""
 
@@ -414,7 +414,9 @@ def _side(location: Location, index: int | None) -> Iterator[str]:
     """Yield the lines of a location; ``index`` is 0 or 1 where one file was given for both sides."""
     with ExitStack() as stack:
         stream = stack.enter_context(_opened(location.path))
-        side = _Side(stream, location.path.name, str(location.path), location.part, index)
+        side = _Side(
+            stream=stream, name=location.path.name, label=str(location.path), part=location.part, index=index
+        )
         members = _members(location.path, stream, stack)
         if members is not None:
             side = _member(side, members, stack)
@@ -506,7 +508,7 @@ def _member(side: _Side, members: Members, stack: ExitStack) -> _Side:
     label = f"{side.label}#{chosen}"
     with _whole(side.label, None, "archive"):
         opened = stack.enter_context(members[chosen]())
-        return _Side(_unpacked(opened, label, stack), chosen, label, part, index)
+        return _Side(stream=_unpacked(opened, label, stack), name=chosen, label=label, part=part, index=index)
 
 
 def _is_beside(name: str) -> bool:

@@ -912,10 +912,9 @@ def require_own_attention(
     error of a score a = Σ_d q_d k_d + b is Σ_n ε_n n, where n runs over q_d k_d (once for the rounding of
     q_d, once for that of k_d), Σ_d q_d k_d, a, and the weight itself (log α moves by ε, n = 1). Here q
     includes the scale; q_d is a sum whose terms may be larger than itself: q_d² → max(q_d², Σ_i W_di² x_i² +
-    b_d²). With
-    V_st the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding
-    1963, theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head
-    are therefore
+    b_d²). With V_st the sum of squares of these n, an error above c u √V has a probability below
+    2 exp(-c²/2) (Hoeffding 1963, theorem 2) and a mean square below u² V / 3. The unit errors
+    z = gap / (u √(V_st + V_sr)) of a head are therefore
 
         all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (their number);
 

@@ -495,7 +495,7 @@ _SAME_LOGITS = 1e-2  # the most that logits differ by rounding alone, in half pr
 _MASK_OF_STATES = "_get_feature_vector_attention_mask"  # what encoders of sound call it
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Frames(ShowsShapes):
     """A packed batch of frames, whose source is set once the encoder has run."""
 

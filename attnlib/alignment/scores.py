@@ -8,7 +8,7 @@ from attnlib.probes.alignment_error import Link, error_rates
 from attnlib.streaming import StreamingSums
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LinkScores:
     """Agreement of links A with gold links, sure S and possible P; rates are NaN with nothing to judge.
 

@@ -164,7 +164,7 @@ def _every_place(samples: int, length: int) -> Origin:
 # -- one side of an attention --
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _ReplaceableSide(ShowsShapes):
     """One side of an attention: the projected parts of its states, before rotation and scale.
 

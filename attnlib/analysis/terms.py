@@ -25,7 +25,7 @@ _NUMBERS_AT_ONCE = 1 << 18  # largest size of a part of one side that is multipl
 # -- products --
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AttentionTerms:
     """The terms of the scores of the chosen heads, over the whole samples of a batch.
 
@@ -100,7 +100,7 @@ def attention_terms(
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _ProjectedSide(ShowsShapes):
     """One side of an attention: the projected parts of its states.
 
@@ -179,7 +179,7 @@ class _ProjectedSide(ShowsShapes):
         return stacked.flatten(2, 3)  # from (samples, heads, parts, length, head_width)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Products:
     """Products of the parts of both sides of an attention.
 

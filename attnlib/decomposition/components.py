@@ -109,7 +109,7 @@ class Parts(ShowsShapes):
         return self.temporal + self.input + self.residual
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlaceComponents(ShowsShapes):
     """The components of the places of a batch, with one row for each position and each distinct token.
 

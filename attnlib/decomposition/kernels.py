@@ -36,7 +36,7 @@ FEWEST_NUMBERS = 1 << 22  # of a batch, positions times width: 16 MB of float32,
 MOST_THREADS = 2  # of torch: more threads make two readings faster than one reading by a single thread
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class OneReading(ShowsShapes):
     """A batch in bags, the sums of up to ``BAG`` states each, with the methods of ``sums.TwoReadings``.
 
@@ -106,7 +106,7 @@ def read_once(
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlaceRows(ShowsShapes):
     """The rows of the two tables of a fit that belong to the places of a batch.
 

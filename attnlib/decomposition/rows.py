@@ -93,7 +93,7 @@ def total_variation(
     return 0.5 * (first - second).abs().sum(-1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ChosenRows(ShowsShapes):
     """The rows of a batch that choose among two positions or more, sample after sample.
 

@@ -26,7 +26,7 @@ ROUNDING = 16  # units of rounding within which the largest entries of a row are
 _ENTRIES_AT_ONCE = 1 << 17  # of terms: heads are summed in groups that stay in the cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TermShares:
     """Results of the sums of one head, by name of a term or of a subset; NaN where undefined.
 

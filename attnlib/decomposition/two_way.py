@@ -39,7 +39,7 @@ _TOKENS_AT_ONCE = 1024  # whose positions are listed at once
 TwoWayFit = tuple[ByPosition, ByToken]  # mu and chi
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VarianceExplained:
     """Shares of the variance of states around their grand mean, summed over the width.
 

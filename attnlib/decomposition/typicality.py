@@ -42,7 +42,7 @@ MINIMUM_CELL = 30
 MOST_ENTRIES = 200_000  # of all average matrices of a head together, where memory is bounded
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Typicality(ShowsShapes):
     """Result of comparing attention matrices with their average.
 

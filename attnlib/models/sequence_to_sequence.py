@@ -182,7 +182,7 @@ class Reading:
     carried: Carried
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Steps(ShowsShapes):
     """Some steps of the decoder; what a network without attention does not have is None.
 
@@ -196,7 +196,9 @@ class Steps(ShowsShapes):
         features: what the output layer reads.
 
     Example:
-        >>> Steps(torch.zeros(1, 2, 4), None, None, None, None, torch.zeros(1, 2, 4)).features.shape[1]
+        >>> states = torch.zeros(1, 2, 4)
+        >>> without_attention = dict.fromkeys(("queries", "scores", "attention", "context"))
+        >>> Steps(states=states, features=states, **without_attention).features.shape[1]
         2
     """
 
@@ -363,7 +365,14 @@ class SequenceToSequence(nn.Module):
             features = states
         else:
             features = torch.cat([states, *read], dim=-1)
-        steps = Steps(states, queries, scores, attention, context, features)
+        steps = Steps(
+            states=states,
+            queries=queries,
+            scores=scores,
+            attention=attention,
+            context=context,
+            features=features,
+        )
         return steps, Carried(hidden, memory, attentional)
 
     def _attend(self, queries: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor]:

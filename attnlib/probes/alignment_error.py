@@ -31,7 +31,7 @@ Link = tuple[int, int]  # (source position, target position), from 0: as in the 
 Links = Collection[Link]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlignmentQuality:
     """Agreement of rows of attention with gold links; NaN if there is nothing to judge.
 

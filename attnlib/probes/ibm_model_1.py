@@ -31,7 +31,7 @@ NO_LINK = -1  # of a target word that comes from the null word
 _BLOCK = 1_000_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class IBMModel1(ShowsShapes):
     """A fitted translation table, entry by entry in the order of (source word, target word).
 
@@ -174,7 +174,7 @@ class IBMModel1(ShowsShapes):
         return np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Block(ShowsShapes):
     """Links of some samples: every target occurrence with null and each source occurrence of its sample.
 
@@ -210,7 +210,9 @@ def _blocks(corpus: Corpus, n_target: int) -> Iterator[_Block]:
             lengths.append(np.full(len(target), len(source)))
         lengths = np.concatenate(lengths)
         pairs, entries = np.unique(np.concatenate(keys), return_inverse=True)
-        yield _Block(pairs, entries.astype(np.int32), np.cumsum(lengths) - lengths, lengths)
+        yield _Block(
+            keys=pairs, entries=entries.astype(np.int32), starts=np.cumsum(lengths) - lengths, lengths=lengths
+        )
         first = last
 
 

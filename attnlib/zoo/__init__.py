@@ -56,7 +56,7 @@ _CLASSES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
     """A network with sentences that it can be analysed on.
 

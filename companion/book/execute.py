@@ -177,7 +177,9 @@ def _describe(error, partial, figure: Figure) -> str:
     first = next((line.strip() for line in error.source.splitlines() if line.strip()), "")
     source = figure.path.read_text(encoding="utf-8")
     position = source.find(error.source.strip())
-    line = f", line {source.count(chr(10), 0, position) + 1} of the notebook's source" * (position >= 0)
+    line = ""
+    if position >= 0:
+        line = f", line {source.count(chr(10), 0, position) + 1} of the notebook's source"
     return (
         f"{figure.id}: cell {error.cell_index + 1}{line}, which starts `{first[:80]}`, "
         f"failed with {error.ename}: {error.evalue}"

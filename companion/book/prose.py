@@ -222,7 +222,9 @@ class PageHtml:
             return ""
         if shown.role == "outcome":
             return outcome_tag(shown.claim, shown.judgement.verdict)
-        note = f"note-{shown.claim.id}" + f"-{shown.profile}" * (shown.profile == "quick")
+        note = f"note-{shown.claim.id}"
+        if shown.profile == "quick":
+            note += "-quick"
         self.notes[note] = claim_note(note, shown.claim, shown.judgement, shown.profile, self.scorecard)
         return claim_tag(note, shown.text, shown.claim, shown.judgement.verdict, is_badge=bool(shown.badge))
 
@@ -266,7 +268,8 @@ def main(arguments: list[str]) -> int:
         if book.leading(figure.experiment) is None:
             mistakes.append(f"nothing was checked, as there is no result yet: attnlib run {figure.id}")
         mistakes += (f"{figure.path}:{line}: {message}" for line, message in wrong)
-    print(*mistakes, sep="\n", end="\n" * bool(mistakes), file=sys.stderr)
+    for mistake in mistakes:
+        print(mistake, file=sys.stderr)
     return int(bool(mistakes))
 
 

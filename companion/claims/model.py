@@ -74,7 +74,7 @@ class Rule(Fields):
 
     @model_validator(mode="after")
     def _about_something(self) -> Self:
-        if self.table is self.dataset is self.quantity is None:
+        if self.table is None and self.dataset is None and self.quantity is None:
             raise ValueError("a rule names at least one of table, dataset, quantity")
         return self
 

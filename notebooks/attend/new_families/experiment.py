@@ -123,8 +123,8 @@ def specs_of(config: Config) -> tuple[ModelSpec, ...]:
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Compute readings and effects of each network, and what they have to do with typicality."""
     translators = translators_that_count(specs_of(config), config.translated, store)
-    found = suite_frame(asked(config), store, records=_numbers, columns=POINT)
-    networks = _with_origin(with_learned(found, translators), config.task)
+    measured = suite_frame(asked(config), store, records=_numbers, columns=POINT)
+    networks = _with_origin(with_learned(measured, translators), config.task)
     averages = suite_frame(
         _first_networks(config),
         store,

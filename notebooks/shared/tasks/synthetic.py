@@ -159,10 +159,12 @@ def number_words(
         (_TRAIN, "are not held out; got n_train", n_train, 1),
     ):
         free = {digits: (room[digits] - len(drawn[digits])) // share for digits in room}
-        if n > sum(free.values()):
+        most = sum(free.values())
+        if n > most:
+            number = f"at most {most}" if share > 1 else str(most)
             raise BadInput(
-                f"of the numbers of {min_digits} to {max_digits} digits, {'at most ' * (share > 1)}"
-                f"{sum(free.values())} {what}={n}: take fewer, or allow more digits"
+                f"of the numbers of {min_digits} to {max_digits} digits, {number} {what}={n}: take fewer, or "
+                "allow more digits"
             )
         for digits, count in _shared_out(n, free).items():
             draw, known = np.random.default_rng([stream, seed, digits]), drawn[digits]

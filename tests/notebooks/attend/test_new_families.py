@@ -42,8 +42,9 @@ POINTS = networks(
     ],
 )
 def test_a_correlation_is_over_the_networks_of_its_families(origin, shares, typicality):
-    found = estimate(experiment.over_families(POINTS), origin=origin, kind="all", quantity="temporal_own")
-    assert found["value"] == pytest.approx(spearmanr(typicality, shares).statistic)
+    correlations = experiment.over_families(POINTS)
+    correlation = estimate(correlations, origin=origin, kind="all", quantity="temporal_own")
+    assert correlation["value"] == pytest.approx(spearmanr(typicality, shares).statistic)
 
 
 @pytest.mark.parametrize(("origin", "families"), [("new", 3), ("known", 1), ("all", 4)])

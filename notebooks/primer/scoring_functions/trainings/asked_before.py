@@ -47,7 +47,14 @@ class PreviousStateQueries(SequenceToSequence):
         queries = torch.cat([carried.hidden[:, -1:], states[:, :-1]], dim=1)
         scores, attention, context = self._attend(queries, source)
         features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
-        steps = Steps(states, queries, scores, attention, context, features)
+        steps = Steps(
+            states=states,
+            queries=queries,
+            scores=scores,
+            attention=attention,
+            context=context,
+            features=features,
+        )
         return steps, Carried(hidden, memory, None)
 
 
