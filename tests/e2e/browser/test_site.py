@@ -372,6 +372,27 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
     assert b"http://127.0.0.1" not in whole, "a link would lead to the server that printed it"
 
 
+@pytest.mark.slow
+def test_no_shadow_is_printed_as_a_picture(html, tmp_path):
+    """Each would be as large as its page; hundreds of them made the PDF of the book twice as large."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(print_book, ["attend/interchange.html"], html, tmp_path / "page.pdf").result()
+    with pikepdf.open(tmp_path / "page.pdf") as document:
+        sizes = [pixels(thing) for thing in document.objects if is_picture(thing)]
+    assert [size for size in sizes if size > PIXELS_OF_A_PAGE] == []
+
+
+PIXELS_OF_A_PAGE = 1_000_000  # at the 300 dots an inch of Chromium's masks a page has five times as many
+
+
+def is_picture(thing: pikepdf.Object) -> bool:
+    return isinstance(thing, pikepdf.Stream) and thing.get("/Subtype") == "/Image"
+
+
+def pixels(picture: pikepdf.Stream) -> int:
+    return int(picture.Width) * int(picture.Height)
+
+
 def test_what_is_folded_with_its_code_is_printed_without_the_code(visit):
     with visit("learn/optimal_attention_audit.html") as visited:
         folds = visited.page.locator(".tag_hide-cell details").count()
