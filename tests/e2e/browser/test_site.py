@@ -376,7 +376,7 @@ def test_pages_become_one_document_with_links_between_them(html, tmp_path):
 def test_no_shadow_is_printed_as_a_picture(html, tmp_path):
     """Each would be as large as its page; hundreds of them made the PDF of the book twice as large."""
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(print_book, ["attend/interchange.html"], html, tmp_path / "page.pdf").result()
+        thread.submit(print_book, ["attend/temporal_share.html"], html, tmp_path / "page.pdf").result()
     with pikepdf.open(tmp_path / "page.pdf") as document:
         sizes = [pixels(thing) for thing in document.objects if is_picture(thing)]
     assert [size for size in sizes if size > PIXELS_OF_A_PAGE] == []
