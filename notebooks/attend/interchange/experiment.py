@@ -169,16 +169,16 @@ class TransplantSums:
         self.variation = 0.0
 
     def add(
-        self, attention: Attention, before: Attention, own: Int[Tensor, "batch target"],
-        other: Int[Tensor, "batch target"],
+        self, attention: Attention, before: Attention, places: Int[Tensor, "batch target"],
+        twin_places: Int[Tensor, "batch target"],
     ) -> None:  # fmt: skip
         """Add a batch, with the positions of each target word in the order of either sentence."""
-        judged = own != other  # (batch, target)
+        judged = places != twin_places  # (batch, target)
         largest = attention.argmax(-1)
         variation = (attention - before).abs().sum(-1) / 2
         self.words += int(judged.sum())
-        self.at_own += float((largest == own)[judged].double().sum())
-        self.at_other += float((largest == other)[judged].double().sum())
+        self.at_own += float((largest == places)[judged].double().sum())
+        self.at_other += float((largest == twin_places)[judged].double().sum())
         self.variation += float(variation[judged].double().sum())
 
     def shares(self) -> dict[str, float]:

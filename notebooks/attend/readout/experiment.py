@@ -68,22 +68,22 @@ class Dictionary:
     def judged(self) -> dict:
         """How many words are as expected, and which words the most frequent tokens say."""
         columns = self.logits[:, self.outputs].topk(min(TOP, len(self.outputs)), dim=1).indices
-        said = self.outputs[columns]  # (tokens, TOP)
+        likeliest = self.outputs[columns]  # (tokens, TOP)
         return {
             "words": len(self._seen()),
-            **self._accuracy(said[:, 0]),
+            **self._accuracy(likeliest[:, 0]),
             "chance": 1 / len(self.outputs),
-            "listed": [self._line(token, said[token].tolist()) for token in self._most_frequent()],
+            "listed": [self._line(token, likeliest[token].tolist()) for token in self._most_frequent()],
         }
 
     def _seen(self) -> list[int]:
         return [token for token in self.expected if self.counts[token] > 0]
 
-    def _accuracy(self, said: Int[Tensor, " tokens"]) -> dict[str, float | None]:
+    def _accuracy(self, likeliest: Int[Tensor, " tokens"]) -> dict[str, float | None]:
         seen = self._seen()
         if not seen:
             return {"accuracy": None, "frequency_weighted": None}
-        right = [bool(said[token] == self.expected[token]) for token in seen]
+        right = [bool(likeliest[token] == self.expected[token]) for token in seen]
         right = torch.tensor(right, dtype=torch.float64)
         weight = self.counts[seen].double()
         weighted = (right * weight).sum() / weight.sum()
@@ -93,7 +93,7 @@ class Dictionary:
         by_count = self.counts.argsort(descending=True, stable=True).tolist()
         return [token for token in by_count if self.counts[token] > 0][:LISTED]
 
-    def _line(self, token: int, said: list[int]) -> dict:
+    def _line(self, token: int, likeliest: list[int]) -> dict:
         expected = None
         if token in self.expected:
             expected = self.word_names[self.expected[token]]
@@ -101,7 +101,7 @@ class Dictionary:
             "token": self.token_names[token],
             "count": int(self.counts[token]),
             "expected": expected,
-            "top": [self.word_names[word] for word in said],
+            "top": [self.word_names[word] for word in likeliest],
         }
 
 

@@ -281,7 +281,7 @@ class TokenSums:
             similarities={name: np.zeros(tokens) for name in ALONE},
         )
 
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> "TokenSums":
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> "TokenSums":
         """Return what a function makes of each of the sums."""
         return TokenSums(
             rows=function(self.rows),
@@ -320,8 +320,8 @@ def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     for trace in traces(trained.model, task.held_out, batch_size=128):
         of_rows = _of_rows(alignment_terms(*fitted.split(trace)), trace)
         counted = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]  # (batch, target)
-        predicted += of_rows.each(_by_word(trace.target_outputs[counted], n_words))
-        read += of_rows.each(_by_word(trace.target_tokens[counted], n_words))
+        predicted += of_rows.mapped(_by_word(trace.target_outputs[counted], n_words))
+        read += of_rows.mapped(_by_word(trace.target_tokens[counted], n_words))
     classes = token_classes(task)
     return {
         "classes": {"predicted": _by_class(predicted, classes), "read": _by_class(read, classes)},
@@ -392,7 +392,7 @@ def _by_class(sums: TokenSums, classes: list[str]) -> dict[str, dict]:
     names = np.array(classes)
     summaries = {}
     for name in CLASSES:
-        of_class = sums.each(partial(_pooled, chosen=names == name))
+        of_class = sums.mapped(partial(_pooled, chosen=names == name))
         if of_class.rows[0]:
             summaries[name] = of_class.summary(0)
     return summaries
