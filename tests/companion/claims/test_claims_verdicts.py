@@ -177,6 +177,16 @@ def test_a_part_that_may_fail_by_chance_leaves_a_statement_open():
     assert nothing.verdict is Verdict.CANNOT_BE_JUDGED
 
 
+@pytest.mark.parametrize(("p", "verdict"), [(0.025, NO), (0.0251, OPEN)])
+def test_one_part_of_two_refutes_up_to_half_of_the_level(p, verdict):
+    assert verdicts.verdict_of_parts({"one": (NO, p), "other": (YES, 0.9)}) is verdict
+
+
+@pytest.mark.parametrize(("p", "verdict"), [(0.025, YES), (0.0251, OPEN)])
+def test_one_part_of_two_shows_up_to_half_of_the_level_what_can_be_so(p, verdict):
+    assert verdicts.verdict_if_one_is_enough({"one": (YES, p), "other": (NO, 0.9)}) is verdict
+
+
 def test_a_contrast_takes_the_interval_of_the_difference():
     # a - b is 3; widest 0 to 5, independent 3 - √(1 + 4) to 3 + √(1 + 1), paired 2 to 4
     assert judge_values(contrast("dependent"), VALUES, ["a", "b"]).verdict is OPEN

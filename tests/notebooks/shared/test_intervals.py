@@ -13,6 +13,7 @@ from scipy import stats
 
 from notebooks.shared import intervals
 from notebooks.shared.intervals import (
+    bounded,
     hierarchical_bootstrap,
     interval_of,
     jackknife_interval,
@@ -226,6 +227,20 @@ def test_mean_interval_by_hand(given, expected):
 )
 def test_share_interval_by_hand(given, expected):
     assert_answer(share_interval(*given), expected)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        pytest.param((-15.0, 15.0), (0.0, 15.0), id="below_nothing"),
+        pytest.param((85.0, 115.0), (85.0, 100.0), id="above_all"),
+        pytest.param((40.0, 60.0), (40.0, 60.0), id="within"),
+    ],
+)
+def test_an_interval_of_a_percentage_ends_where_percentages_do(ends, expected):
+    low, high = ends
+    cut = bounded({"value": (low + high) / 2, "low": low, "high": high, "n": 3})
+    assert (cut["low"], cut["high"]) == expected
 
 
 @pytest.mark.parametrize(
