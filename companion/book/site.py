@@ -135,27 +135,45 @@ def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
 
 
 def figure_page(
-    figure: str, prose: str, files: list[Path], executed: Path, *, end: str, notes: str = "", here: str = ""
+    figure: str,
+    prose: str,
+    files: list[Path],
+    executed: Path,
+    shown: NotebookNode | None,
+    *,
+    end: str,
+    notes: str,
 ) -> str:
-    """The page of one figure, a notebook; of one that failed, a page that says why.
+    """Return the page of one figure, a notebook; of one that failed, a page that says why.
 
-    ``prose`` is its source with all marks filled, since the executed notebook may be older than a number;
-    ``files`` are its `downloads_of`, ``end`` is its `closing`, ``notes`` are those that its badges open, and
-    ``here`` says where in the book the page is.
+    Args:
+        figure: its id.
+        prose: its source with all marks filled.
+        files: its `downloads_of`.
+        executed: the folder of executed notebooks.
+        shown: the first of its `shown_pages`.
+        end: its `closing`.
+        notes: those that its badges open.
     """
     title = heading_of(prose, figure)
-    if not _was_run(figure, executed):
+    if shown is None:
         return _page_without_figures(figure, title, files, executed)
-    prose = prose.replace(title, f"{title}{here}{place_line(prose)}", 1)
-    cells, _ = _shown_cells(figure, prose, executed)
     last = _filled(figure, files=files, title=title, version=version("attnlib"))
     summary = "Verdicts, where the numbers come from, and downloads" if end.strip() else "Downloads"
     tail = f"::::::{{dropdown}} {summary}\n:class-container: tail\n\n{end}{last}\n::::::\n{notes}"
-    return _page_of([*cells, nbformat.v4.new_markdown_cell(tail, id="downloads")], figure, executed)
+    shown.cells.append(nbformat.v4.new_markdown_cell(tail, id="downloads"))
+    return nbformat.writes(shown)
 
 
 def audit_page(
-    figure: str, prose: str, files: list[Path], executed: Path, *, notes: str = "", here: str = ""
+    figure: str,
+    prose: str,
+    files: list[Path],
+    executed: Path,
+    shown: NotebookNode | None,
+    *,
+    notes: str = "",
+    here: str = "",
 ) -> str:
     """Return the page of the audit part with what a chapter has below its heading `AUDIT`, as a notebook.
 
@@ -164,27 +182,24 @@ def audit_page(
         prose: the chapter's source, with all marks filled.
         files: the `downloads_of` the chapter.
         executed: the folder of executed notebooks.
+        shown: the second of its `shown_pages`.
         notes: those that badges below the heading open.
         here: the line that says where in the book the page is.
     """
     title = f"# Audit: {heading_of(prose, figure).lstrip('# ')}"
-    if not _was_run(figure, executed):
+    if shown is None:
         return _page_without_figures(figure, title, files, executed)
-    _, (first, *cells) = _shown_cells(figure, prose, executed)
+    first = shown.cells[0]
     below = first.source.removeprefix(AUDIT.strip())
     first.source = f"{title}{here}\n\n{below.strip()}"
     if notes:
-        cells.append(nbformat.v4.new_markdown_cell(notes.strip(), id="notes"))
-    return _page_of([first, *cells], figure, executed)
+        shown.cells.append(nbformat.v4.new_markdown_cell(notes.strip(), id="notes"))
+    return nbformat.writes(shown)
 
 
 def heading_of(prose: str, figure: str) -> str:
     """Return the line with the title of a page; the figure's name where it has none."""
     return next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
-
-
-def _was_run(figure: str, executed: Path) -> bool:
-    return (executed / f"{figure}.ipynb").is_file() and not _reason_of(figure, executed)
 
 
 def _reason_of(figure: str, executed: Path) -> str:
@@ -201,11 +216,25 @@ def _page_without_figures(figure: str, title: str, files: list[Path], executed: 
     return nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")]))
 
 
-def _shown_cells(figure: str, prose: str, executed: Path) -> tuple[list[NotebookNode], list[NotebookNode]]:
-    """The cells of a figure's chapter, and those of its audit page, none where it has no such page."""
+def shown_pages(
+    figure: str, prose: str, executed: Path, here: str = ""
+) -> tuple[NotebookNode, NotebookNode] | tuple[None, None]:
+    """Return the notebooks of a figure's chapter and of its audit page; None twice if the figure was not run.
+
+    Args:
+        figure: its id.
+        prose: its source with all marks filled, since the executed notebook may be older than a number.
+        executed: the folder of executed notebooks.
+        here: the line that says where in the book the chapter is.
+    """
     import jupytext
 
-    notebook = nbformat.read(executed / f"{figure}.ipynb", as_version=4)
+    path = executed / f"{figure}.ipynb"
+    if not path.is_file() or _reason_of(figure, executed):
+        return None, None
+    title = heading_of(prose, figure)
+    prose = prose.replace(title, f"{title}{here}{place_line(prose)}", 1)
+    notebook = nbformat.read(path, as_version=4)
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
     if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
@@ -214,13 +243,9 @@ def _shown_cells(figure: str, prose: str, executed: Path) -> tuple[list[Notebook
     cells = [part for n, cell in enumerate(notebook.cells, 1) for part in one_image_each(figure, n, cell)]
     starts = (n for n, cell in enumerate(cells) if f"{cell.source}\n".startswith(AUDIT))
     start = next(starts, len(cells))
-    return cells[:start], cells[start:]
-
-
-def _page_of(cells: list[NotebookNode], figure: str, executed: Path) -> str:
-    notebook = nbformat.read(executed / f"{figure}.ipynb", as_version=4)
-    notebook.cells = cells
-    return nbformat.writes(notebook)
+    audit = NotebookNode(notebook)
+    notebook.cells, audit.cells = cells[:start], cells[start:]
+    return notebook, audit
 
 
 def place_line(prose: str) -> str:
@@ -515,17 +540,17 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             if audit:
                 below, below_notes = filled_text(audit, path, page, above=chapter.count("\n") + 2)
                 prose += f"+++\n\n{fill_markers(below, executed, page)}"
+            shown, shown_below = shown_pages(page, prose, executed, here[page])
+            if audit:
                 name_of_audit = audit_of(page)
                 made[f"{name_of_audit}.ipynb"] = audit_page(
-                    page, prose, files, executed, notes=below_notes, here=here[name_of_audit]
+                    page, prose, files, executed, shown_below, notes=below_notes, here=here[name_of_audit]
                 )
             picture = previews.first_picture(executed, page)
             if picture:
                 made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)
             end = closing(page, results, judged)
-            made[f"{page}.ipynb"] = figure_page(
-                page, prose, files, executed, end=end, notes=notes, here=here[page]
-            )
+            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, shown, end=end, notes=notes)
         else:
             lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
             raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
