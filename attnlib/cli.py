@@ -145,7 +145,7 @@ def analyse(**options: Any) -> None:
 
 
 # Typer reads the options and their help from the signature, an attribute that no type of functions has.
-setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010
+setattr(analyse, "__signature__", signature(AnalyseOptions))  # noqa: B010, pyright would refuse it as an assignment
 app.command(cls=Once)(analyse)
 
 
@@ -157,7 +157,7 @@ def align(**options: Any) -> None:
     align_command(read_options)
 
 
-setattr(align, "__signature__", signature(AlignOptions))  # noqa: B010
+setattr(align, "__signature__", signature(AlignOptions))  # noqa: B010, pyright would refuse it as an assignment
 app.command(cls=Once)(align)
 
 

@@ -252,7 +252,7 @@ def attention_of_arguments(  # noqa: PLR0917, the arguments of F.scaled_dot_prod
     value: Float[Tensor, "*batch source out"],
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
-    is_causal: bool = False,  # noqa: FBT001, FBT002
+    is_causal: bool = False,  # noqa: FBT001, FBT002, as torch has it
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
