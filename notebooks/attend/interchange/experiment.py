@@ -170,26 +170,15 @@ class TransplantSums:
 
     def add(
         self, attention: Attention, before: Attention, places: Int[Tensor, "batch target"],
-<<<<<<< HEAD
-        other_places: Int[Tensor, "batch target"],
-    ) -> None:  # fmt: skip
-        """Add a batch, with the positions of each target word in the order of either sentence."""
-        judged = places != other_places  # (batch, target)
-=======
         twin_places: Int[Tensor, "batch target"],
     ) -> None:  # fmt: skip
         """Add a batch, with the positions of each target word in the order of either sentence."""
         judged = places != twin_places  # (batch, target)
->>>>>>> h-dense
         largest = attention.argmax(-1)
         variation = (attention - before).abs().sum(-1) / 2
         self.words += int(judged.sum())
         self.at_own += float((largest == places)[judged].double().sum())
-<<<<<<< HEAD
-        self.at_other += float((largest == other_places)[judged].double().sum())
-=======
         self.at_other += float((largest == twin_places)[judged].double().sum())
->>>>>>> h-dense
         self.variation += float(variation[judged].double().sum())
 
     def shares(self) -> dict[str, float]:
