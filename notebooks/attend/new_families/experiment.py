@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import fmean
 
+import numpy as np
+
 from attnlib.decomposition.components import STATE_PARTS
 from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
@@ -172,7 +174,7 @@ def _average_attention(terms: dict) -> Iterator[dict[str, float]]:
 
 def _with_origin(networks: Table, new: Iterable[str]) -> Table:
     is_new = networks.frame["task"].isin(list(new))
-    return networks.assign(ORIGIN, origin=is_new.map({True: NEW, False: KNOWN}))
+    return networks.assign(ORIGIN, origin=np.where(is_new, NEW, KNOWN))
 
 
 def over_families(networks: Table) -> Table:

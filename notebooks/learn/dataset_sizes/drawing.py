@@ -10,10 +10,8 @@ from matplotlib.ticker import PercentFormatter
 from notebooks.shared.marks import Mark, grid, key_above, legend_handles
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, blank, data_name
 
-COUNTS = {  # whether a row counts texts → the mark of the row
-    True: Mark("number of texts", INK, "o", shift=0.14, ms=6.5),
-    False: Mark("median length", INK, "D", shift=-0.14, ms=5.5),
-}
+NUMBER_OF_TEXTS = Mark("number of texts", INK, "o", shift=0.14, ms=6.5)
+MEDIAN_LENGTH = Mark("median length", INK, "D", shift=-0.14, ms=5.5)
 EXACT, OTHERWISE = Mark("exactly as published", GREEN, "s"), Mark("not", AMBER, "s")
 
 
@@ -27,7 +25,8 @@ def against_table_9(rows: pd.DataFrame) -> Figure:
     with grid(1, 1, size=(8.6, 1.0 + 0.36 * len(names))) as (figure, ((axes,),)):
         axes.axvline(0, color=INK, lw=0.8, zorder=0)
         for (data, equal, texts), same in rows.groupby(["data", "equal", rows["what"] == "texts"]):
-            off, mark = (same["found"] / same["printed"] - 1).drop_duplicates(), COUNTS[texts]
+            off = (same["found"] / same["printed"] - 1).drop_duplicates()
+            mark = NUMBER_OF_TEXTS if texts else MEDIAN_LENGTH
             places = [names.index(data) + mark.shift] * len(off)
             colour = EXACT.colour if equal else OTHERWISE.colour
             axes.plot(off, places, mark.marker, color=colour, ms=mark.ms)
@@ -37,7 +36,8 @@ def against_table_9(rows: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set_xlabel("ours, more or less than published in Table 9")
         annotate_sst(axes, names)
-        key_above(figure, legend_handles([*COUNTS.values(), EXACT, OTHERWISE], ms=6), ncols=4, fontsize=9.5)
+        marks = [NUMBER_OF_TEXTS, MEDIAN_LENGTH, EXACT, OTHERWISE]
+        key_above(figure, legend_handles(marks, ms=6), ncols=4, fontsize=9.5)
     return figure
 
 
