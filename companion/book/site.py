@@ -478,6 +478,114 @@ def table_of_contents(root: Path) -> dict[str, Any]:
     return content
 
 
+class _Pages:
+    """The sources of all pages, which are gathered before any of them is written.
+
+    Attributes:
+        root: of the checkout.
+        executed: the folder of the executed notebooks.
+        copied: files of ``book/``, by the name that they get.
+        made: texts that are made from data and prose, likewise.
+        pictures: previews of pages, likewise.
+        leaving: notebooks for readers to take with them, by figure.
+        mistakes: marks that are wrong, by source and line.
+    """
+
+    def __init__(self, root: Path, executed: Path, toc: Mapping[str, Any]) -> None:
+        self.root = root
+        self.executed = executed
+        self.made: dict[str, str] = {}
+        self.pictures: dict[str, bytes] = {}
+        self.leaving: dict[str, bytes] = {}
+        self.mistakes: list[str] = []
+        self._results = Book(root)
+        self._judged: list[ClaimVerdict] = []
+        if (root / "claims").is_dir():
+            self._judged = verify(root, load=self._results.load)
+        self._here = here_lines(toc, root)
+        self._book_name = book_name(root)
+        book = root / "book"
+        self.copied: dict[str, bytes | Path] = {}
+        for path in sorted(book.rglob("*")):
+            if path.is_file() and book / "_theme" not in path.parents:
+                self.copied[path.relative_to(book).as_posix()] = path
+        self.copied["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
+
+    def files(self) -> dict[str, bytes | Path]:
+        """Return all that the folder is to hold, by name."""
+        texts = {name: text.encode() for name, text in self.made.items()}
+        return self.copied | self.pictures | texts
+
+    def add_cover(self) -> None:
+        """Add the preview of the whole book."""
+        cover = previews.first_picture(self.executed, previews.COVER)
+        if cover:
+            self.pictures["_files/previews/book.png"] = previews.card(cover, self._book_name, "")
+
+    def add(self, page: str) -> None:
+        """Add a page of the table of contents.
+
+        Raises:
+            BadInput: it is neither prose, generated nor a figure.
+        """
+        if f"{page}.md" in self.copied:
+            self._add_prose(page)
+        elif page == "scorecard":
+            self.made["scorecard.md"] = scorecard_markdown(self.root, self._judged)
+            self.made["_files/scorecard.csv"] = scorecard_csv(self.root, self._judged)
+        elif (self.root / "notebooks" / f"{page}.md").is_file():
+            self._add_figure(page)
+        else:
+            lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
+            raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
+
+    def _add_prose(self, page: str) -> None:
+        path = self.root / "book" / f"{page}.md"
+        prose, notes = self._filled(path.read_text(encoding="utf-8"), path, page)
+        self.made[f"{page}.md"] = fill_markers(prose, self.executed, page) + notes
+
+    def _add_figure(self, figure: str) -> None:
+        """Add the page of a figure, that of its audit, its downloads and its preview."""
+        files = downloads_of(figure, self.root, self.executed)
+        for file in files:
+            self.copied[f"_files/figures/{figure}/{file.name}"] = file
+        notebook = self.executed / f"{figure}.ipynb"
+        if notebook.is_file():
+            self.leaving[figure] = leaving_notebook(notebook)
+        path = self.root / "notebooks" / f"{figure}.md"
+        chapter, audit = parted(path.read_text(encoding="utf-8"))
+        prose, notes = self._filled(chapter, path, figure)
+        prose = fill_markers(prose, self.executed, figure)
+        below_notes = ""
+        if audit:
+            lines_above = chapter.count("\n") + 2
+            below, below_notes = self._filled(audit, path, figure, lines_above=lines_above)
+            prose += f"+++\n\n{fill_markers(below, self.executed, figure)}"
+        shown, shown_below = shown_pages(figure, prose, self.executed, self._here[figure])
+        if audit:
+            name = audit_of(figure)
+            self.made[f"{name}.ipynb"] = audit_page(
+                figure, prose, files, self.executed, shown_below, notes=below_notes, here=self._here[name]
+            )
+        picture = previews.first_picture(self.executed, figure)
+        if picture:
+            card = previews.card(picture, title_of(prose), self._book_name)
+            self.pictures[f"_files/previews/{figure}.png"] = card
+        end = closing(figure, self._results, self._judged)
+        self.made[f"{figure}.ipynb"] = figure_page(
+            figure, prose, files, self.executed, shown, end=end, notes=notes
+        )
+
+    def _filled(self, source: str, path: Path, page: str, *, lines_above: int = 0) -> tuple[str, str]:
+        """Return a part of a page with every mark filled, and the notes that its badges open."""
+        form = PageHtml(page)
+        text, mistakes = filled(source, self._results, page, form)
+        name = path.relative_to(self.root).as_posix()
+        for line, message in mistakes:
+            self.mistakes.append(f"{name}:{lines_above + line}: {message}")
+        return text, form.notes_html()
+
+
 def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Bring ``folder`` to hold the sources of the whole book; names of files written, and of those deleted.
 
@@ -488,80 +596,21 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     without a place in it; a figure without alternative text; marks in the prose that are wrong, by source and
     line.
     """
-    book, toc, results = root / "book", table_of_contents(root), Book(root)
-    judged = verify(root, load=results.load) if (root / "claims").is_dir() else []
-    files = (
-        path for path in sorted(book.rglob("*")) if path.is_file() and book / "_theme" not in path.parents
-    )
-    wanted: dict[str, bytes | Path] = {path.relative_to(book).as_posix(): path for path in files}
-    wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
-    here = here_lines(toc, root)
-    made: dict[str, str] = {}
-    made_pictures: dict[str, bytes] = {}
-    leaving: dict[str, bytes] = {}
-    wrong: list[str] = []
-    name = book_name(root)
-    cover = previews.first_picture(executed, previews.COVER)
-    if cover:
-        made_pictures["_files/previews/book.png"] = previews.card(cover, name, "")
-
-    def filled_page(path: Path, page: str) -> tuple[str, str]:
-        """Return the prose with every mark filled, and the notes that its badges open."""
-        return filled_text(path.read_text(encoding="utf-8"), path, page)
-
-    def filled_text(source: str, path: Path, page: str, *, above: int = 0) -> tuple[str, str]:
-        """Fill a part of a page, which has so many lines above it."""
-        form = PageHtml(page)
-        text, mistakes = filled(source, results, page, form)
-        name = path.relative_to(root).as_posix()
-        wrong.extend(f"{name}:{above + line}: {message}" for line, message in mistakes)
-        return text, form.notes_html()
-
-    audits = {audit_of(page) for page in parse_toc_data(toc)}
-    for page in parse_toc_data(toc):
-        if page in audits:
-            continue  # it is made with its chapter
-        if f"{page}.md" in wanted:
-            prose, notes = filled_page(book / f"{page}.md", page)
-            made[f"{page}.md"] = fill_markers(prose, executed, page) + notes
-        elif page == "scorecard":
-            made["scorecard.md"] = scorecard_markdown(root, judged)
-            made["_files/scorecard.csv"] = scorecard_csv(root, judged)
-        elif (root / "notebooks" / f"{page}.md").is_file():
-            files = downloads_of(page, root, executed)
-            wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
-            notebook = executed / f"{page}.ipynb"
-            if notebook.is_file():
-                leaving[page] = leaving_notebook(notebook)
-            path = root / "notebooks" / f"{page}.md"
-            chapter, audit = parted(path.read_text(encoding="utf-8"))
-            prose, notes = filled_text(chapter, path, page)
-            prose = fill_markers(prose, executed, page)
-            if audit:
-                below, below_notes = filled_text(audit, path, page, above=chapter.count("\n") + 2)
-                prose += f"+++\n\n{fill_markers(below, executed, page)}"
-            shown, shown_below = shown_pages(page, prose, executed, here[page])
-            if audit:
-                name_of_audit = audit_of(page)
-                made[f"{name_of_audit}.ipynb"] = audit_page(
-                    page, prose, files, executed, shown_below, notes=below_notes, here=here[name_of_audit]
-                )
-            picture = previews.first_picture(executed, page)
-            if picture:
-                made_pictures[f"_files/previews/{page}.png"] = previews.card(picture, title_of(prose), name)
-            end = closing(page, results, judged)
-            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, shown, end=end, notes=notes)
-        else:
-            lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
-            raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
-    if wrong:
+    toc = table_of_contents(root)
+    pages = _Pages(root, executed, toc)
+    pages.add_cover()
+    names = parse_toc_data(toc)
+    audits = {audit_of(page) for page in names}
+    for page in names:
+        if page not in audits:  # an audit is made with its chapter
+            pages.add(page)
+    if pages.mistakes:
         # Each line begins as the lines of a log do that the terminal shows.
-        raise BadInput("\nerror: ".join(["some of what the prose says does not hold:", *wrong]))
-    if leaving:  # beside the site, which would be twice as large with it
+        raise BadInput("\nerror: ".join(["some of what the prose says does not hold:", *pages.mistakes]))
+    if pages.leaving:  # beside the site, which would be twice as large with it
         with atomic_path(folder.parent / ARCHIVE) as path:
-            path.write_bytes(book_archive(root, leaving))
-    texts = {page: text.encode() for page, text in made.items()}
-    return _sync(wanted | made_pictures | texts, folder)
+            path.write_bytes(book_archive(root, pages.leaving))
+    return _sync(pages.files(), folder)
 
 
 def title_of(prose: str) -> str:
