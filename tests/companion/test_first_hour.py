@@ -200,6 +200,47 @@ def test_a_run_opens_with_the_numbers_that_claims_are_about_at_its_own_task(proj
     assert "| `mine.AED.share` | 0.250 [0.200, 0.300], n = 3 |" in text
 
 
+def main_keys(project, values):
+    """The keys that open a run of these values."""
+    result = Result("readout", "quick", {}, values, {}, {})
+    return list(main_numbers(project, recorded(project, {"seeds": 1}, values), result))
+
+
+def test_accuracy_comes_first_among_the_main_numbers(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=["scan.AED.share"]))
+    values = {"scan": {"AED": {"share": 0.5, "probe": {"token_accuracy": 0.2}, "token_accuracy": 0.9}}}
+    assert main_keys(project, values)[:2] == ["scan.AED.token_accuracy", "scan.AED.share"]
+
+
+def test_the_claims_of_a_kind_of_network_are_about_its_cells_too(project):
+    keys = ["one_to_one.AED.share.z", "by_task.scan.AED.share.z"]
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=keys))
+    shares = {"AED-lstm": {"share": {"a": 0.1, "z": 0.2}}}
+    assert main_keys(project, {"scan": shares})[0] == "scan.AED-lstm.share.z"
+    assert main_keys(project, {"by_task": {"mine": shares}})[0] == "by_task.mine.AED-lstm.share.z"
+
+
+def test_what_a_paper_claims_above_all_comes_before_the_rest(project):
+    claims = [claim(name, experiment="readout", keys=[f"AED.{name}"]) for name in ("first", "second")]
+    write_paper(project.root / "claims", *claims, central={"second": "What matters."})
+    assert main_keys(project, {"AED": {"first": 0.1, "second": 0.2}}) == ["AED.second", "AED.first"]
+
+
+def test_numbers_that_no_claim_is_about_are_listed_from_the_largest(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    shares = {f"{letter}": number / 10 for number, letter in enumerate("abcdefghi")}
+    assert main_keys(project, {"AED": {"share": shares}}) == [f"AED.share.{name}" for name in "ihgfedcb"]
+
+
+def test_a_run_says_how_many_numbers_it_does_not_print(project, monkeypatch):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    recorded(project, {"seeds": 1}, {"AED": {name: 0.5 for name in "abcdefghi"}})
+    monkeypatch.setattr("companion.book.workflow.run", lambda *_, **__: 0)
+    monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
+    output = attnlib("run", "attend/readout", "-p", "seeds=1").output
+    assert "8 of 9 numbers; all are in" in output
+
+
 def test_the_notebook_of_a_run_begins_with_what_opens_it(project):
     write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
     assert _opening(project, recorded(project, {"seeds": 1}, VALUES)).startswith("**Your run**")
