@@ -14,7 +14,7 @@ from companion.cli import _figures_beginning
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
-from tests.companion.claims.claims_builders import claim, save, write_paper
+from tests.companion.claims.claims_builders import claim, save, toy_experiment, write_paper
 from tests.companion.data.data_builders import put
 
 HEAD = "---\npart: {part}\nplace: Snell et al. 2021, section 4\n---\n# {title}\n"
@@ -282,6 +282,86 @@ def test_verify_says_why_a_claim_cannot_be_judged(project):
     output = attnlib("verify", "a-claim").output
     assert "a-claim at quick: cannot be judged" in output
     assert "`accuracy` is 0.500, not at least 0.95" in output
+
+
+def test_verify_explains_a_claim_in_words(project):
+    words = {
+        "says": "Attention is shared.",
+        "place": "Section 4",
+        "keys": ["scan.AED.share", "scan.AO.share"],
+    }
+    write_paper(
+        project.root / "claims",
+        claim("a-claim", experiment="readout", **words),
+        title="Attention, a Study",
+        url="https://example.org/study",
+    )
+    save(project.root, {"scan": {"AED": {"share": 9.0}, "AO": {"share": 1.0}}}, experiment="readout")
+    output = attnlib("verify", "a-claim").output
+    for piece in (
+        "a-claim: Attention is shared.",
+        "The paper says (Section 4)",
+        "source: Attention, a Study, https://example.org/study",
+        "Each of these 2 has to be above 5: “SCAN, GRU with attention: share”; “SCAN",
+        "a-claim at quick: not reproduced",
+        "why: of its 2 numbers, 1 is as claimed, 1 is not as claimed",
+        "scan.AO.share: 1.000 (no interval): not as claimed",
+    ):
+        assert piece in output
+
+
+@pytest.fixture
+def accepted(project, monkeypatch):
+    """A claim whose verdict on a published result is accepted, beside one about another figure."""
+    monkeypatch.setattr(registry, "names", lambda: ("readout", "agreement"))
+    monkeypatch.setattr(registry, "load", lambda name: toy_experiment())
+    claims = [claim("a-claim", experiment="readout", keys=["x"]), claim("b-claim", experiment="agreement")]
+    write_paper(project.root / "claims", *claims)
+    for experiment in ("readout", "agreement"):
+        save(project.root, {"x": 9.0}, "paper", experiment)
+    assert attnlib("verify", "--accept").exit_code == 0
+    assert attnlib("verify", "a-claim").exit_code == 0
+    return project
+
+
+def test_explaining_a_claim_whose_result_was_altered_fails_as_verify_does(accepted):
+    path = accepted.results("paper") / "readout.json"
+    path.write_text(path.read_text().replace("9", "8"), encoding="utf-8")
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    assert "problem: results/paper/readout.json is not as it was written" in explained.output
+    assert attnlib("verify", "b-claim").exit_code == 0
+    assert "2 verdicts: 1 as expected, 0 changed, 1 broken" in attnlib("verify").output
+
+
+def test_a_quick_result_that_was_altered_is_a_problem(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=["x"]))
+    save(project.root, {"x": 9.0}, experiment="readout")
+    path = project.results("quick") / "readout.provenance.json"
+    origin = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(origin | {"computed": "of other numbers"}), encoding="utf-8")
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    message = "problem: build/results/quick/readout.json has other numbers than when it was computed"
+    assert message in explained.output
+
+
+def test_explaining_a_claim_with_a_wrong_key_fails_as_verify_does(accepted):
+    claims = [claim("a-claim", experiment="readout", keys=["xx"]), claim("b-claim", experiment="agreement")]
+    write_paper(accepted.root / "claims", *claims)
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    assert "problem: a-claim at paper: the result has no key 'xx'" in explained.output
+    assert "2 verdicts: 1 as expected, 0 changed, 1 broken" in attnlib("verify").output
+
+
+def test_of_many_claims_the_nearest_are_offered(project):
+    names = [f"attention-is-shared-{letter}" for letter in "abcdefgh"] + ["no-more-than-chance"]
+    write_paper(project.root / "claims", *(claim(name, experiment="readout") for name in names))
+    message = attnlib("verify", "attention-is-shared").stderr
+    assert message.count("attention-is-shared-") == 5
+    assert "no-more-than-chance" not in message
+    assert "`attnlib verify --all` lists the claims" in message
 
 
 def test_an_unknown_claim_is_refused(project):
