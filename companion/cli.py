@@ -262,7 +262,7 @@ def run(
 
 def _print_outcome(project: Project, request: "Request", notebook: Path) -> None:
     """Print what a run has to say: its main numbers, how long it took, and what to open."""
-    from companion.book.own_runs import OwnRun, main_numbers
+    from companion.book.own_runs import OwnRun, leaves, main_numbers
 
     if not notebook.is_file():
         return
@@ -273,6 +273,9 @@ def _print_outcome(project: Project, request: "Request", notebook: Path) -> None
             width = max(map(len, numbers), default=0)
             for key, number in numbers.items():
                 print(f"{key:<{width}}  {number}")
+            total = sum(1 for _ in leaves(own_run.result.values))
+            if total > len(numbers):
+                print(f"{len(numbers)} of {total} numbers; all are in {own_run.result_file}")
         if own_run.minutes is not None:
             print(f"{own_run.minutes:.1f} minutes, including networks that were trained before")
         print(f"`attnlib diff {own_run.name}` compares it with the book")

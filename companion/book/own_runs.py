@@ -1,20 +1,34 @@
 """Runs with a reader's parameters, below ``build/runs``: names, main numbers, and how two differ."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
 from companion.book.project import Project, find, minutes
 from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, look_up
+from companion.data import registry
 from companion.results.request import Request
 from companion.results.result import Result
 
+if TYPE_CHECKING:
+    from companion.claims.model import Claim, Paper
+
 MAIN = 8  # numbers that open a run
+ACCURACIES = (
+    "token_accuracy",
+    "accuracy",
+    "word_accuracy",
+    "exact_match",
+    "bleu",
+)  # the first that a run has
+MOST_ACCURACIES = 3
 MOST_DIFFERENCES = 30  # that are printed
 
 
@@ -57,6 +71,10 @@ class OwnRun:
         return self.folder / f"{self.request.experiment}.ipynb"
 
     @property
+    def result_file(self) -> Path:
+        return self.folder / f"{self.request.experiment}.json"
+
+    @property
     def state(self) -> str:
         """``finished``, ``failed`` or ``not finished``."""
         if self.notebook.with_suffix(".error.txt").is_file():
@@ -70,10 +88,9 @@ class OwnRun:
     @cached_property
     def result(self) -> Result:
         """What it computed. Raises BadInput: it has not been computed."""
-        path = self.folder / f"{self.request.experiment}.json"
-        if not path.is_file():
+        if not self.result_file.is_file():
             raise BadInput(f"{self.name} has no result yet: run it again to finish it")
-        return Result.load(path)
+        return Result.load(self.result_file)
 
 
 def shown(value: object) -> str:
@@ -119,18 +136,20 @@ def find_run(project: Project, name: str) -> OwnRun:
 
 
 def main_numbers(project: Project, request: Request, result: Result) -> dict[str, Estimate]:
-    """The numbers that the figure's claims are about, here those of this run; by key, at most eight.
+    """Return the numbers that open a run, by key, at most eight.
 
-    A claim about a task of the book leads to the same number of the reader's task.
+    Accuracy comes first. Then come the numbers of the figure's claims, those that a paper claims above all
+    before the others, taken at the run's own tasks and kinds of networks. Where that leaves room, the largest
+    numbers of each other group follow.
     """
-    from companion.claims.model import load_claims
+    from companion.claims.model import load_papers
 
-    keys: list[str] = []
-    for claim in load_claims(project.root / "claims"):
-        if claim.experiment == request.experiment:
-            keys += claim.keys
+    keys = list(accuracies(result.values))
+    for claim in _central_first(load_papers(project.root / "claims"), request.experiment):
+        for key in claim.keys:
+            keys += keys_of_run(result.values, key)
     numbers: dict[str, Estimate] = {}
-    for key in [*_at_own_tasks(dict.fromkeys(keys), result.values), *leaves(result.values)]:
+    for key in [*dict.fromkeys(keys), *_largest_first(result.values)]:
         with suppress(MissingKey, CannotBeRun, NotRun):
             estimate = look_up(result.values, key)
             if estimate.defined:
@@ -140,13 +159,74 @@ def main_numbers(project: Project, request: Request, result: Result) -> dict[str
     return numbers
 
 
-def _at_own_tasks(keys: Iterable[str], values: Mapping) -> Iterator[str]:
-    for key in keys:
-        first, dot, rest = key.partition(".")
-        if first in values:
-            yield key
-        elif dot:
-            yield from (f"{task}.{rest}" for task in values)
+def _central_first(papers: "Iterable[Paper]", experiment: str) -> "list[Claim]":
+    """Return the claims about an experiment, what a paper claims above all before the rest."""
+    central, others = [], []
+    for paper in papers:
+        for claim in paper.claims:
+            if claim.experiment == experiment:
+                (central if claim.id in paper.central else others).append(claim)
+    return central + others
+
+
+def accuracies(values: Mapping) -> list[str]:
+    """Return the keys of how well the networks do, one for each kind where there are few kinds.
+
+    >>> accuracies({"scan": {"AED-lstm": {"token_accuracy": 0.98, "probe": {"accuracy": 0.7}}}})
+    ['scan.AED-lstm.token_accuracy']
+    """
+    keys = list(leaves(values))
+    for name in ACCURACIES:
+        named = [key for key in keys if key.rpartition(".")[2] == name]
+        if named:
+            depth = min(key.count(".") for key in named)
+            return [key for key in named if key.count(".") == depth][:MOST_ACCURACIES]
+    return []
+
+
+def keys_of_run(values: Mapping, key: str) -> list[str]:
+    """Return the keys of a run that say what a claim's key says of the book's tasks and networks.
+
+    A kind of network stands for its variants, such as ``AED-lstm`` for ``AED``; a task that the run lacks
+    stands for the tasks that it has.
+
+    >>> keys_of_run({"mine": {"AED-lstm": {"share": 0.5}}}, "scan.AED.share")
+    ['mine.AED-lstm.share']
+    """
+    with suppress(MissingKey, CannotBeRun, NotRun):
+        look_up(values, key)
+        return [key]
+    return list(_paths(values, key.split("."), ()))
+
+
+def _paths(content: object, pieces: list[str], path: tuple[str, ...]) -> Iterator[str]:
+    if not pieces:
+        yield ".".join(path)
+        return
+    if not isinstance(content, Mapping):
+        return
+    first, *rest = pieces
+    names = [first] if first in content else [name for name in content if name.startswith(f"{first}-")]
+    if not names and (not path or first in registry.names()):
+        names = list(content)
+    for name in names:
+        yield from _paths(content[name], rest, (*path, name))
+
+
+def _largest_first(values: Mapping) -> Iterator[str]:
+    """Yield the keys of all numbers, those of one branch together with the largest first."""
+    branches: dict[str, list[str]] = {}
+    for key in leaves(values):
+        branches.setdefault(key.rpartition(".")[0], []).append(key)
+
+    def smallness(key: str) -> float:
+        with suppress(MissingKey, CannotBeRun, NotRun):
+            value = look_up(values, key).value
+            return math.inf if math.isnan(value) else -abs(value)
+        return math.inf
+
+    for keys in branches.values():
+        yield from sorted(keys, key=smallness)
 
 
 def leaves(values: object, key: str = "") -> Iterator[str]:

@@ -217,12 +217,18 @@ class Presupposition(Bounds):
             raise ValueError("give a limit: above, at_least, below or at_most")
         return self
 
+    def applies_to(self, key: str) -> bool:
+        """Return True if a claim's key presupposes this."""
+        named = {*key.split(".")}
+        if named & {*self.except_for}:
+            return False
+        return not self.only_for or bool(named & {*self.only_for})
+
     def look_up(self, values: Mapping, key: str, others: Others) -> dict[str, Estimate]:
         """What it is about, for a key of the claim. Raises as :func:`look_up` does; MissingKey: too short."""
-        pieces = key.split(".")
-        named = {*pieces}
-        if named & {*self.except_for} or (self.only_for and not named & {*self.only_for}):
+        if not self.applies_to(key):
             return {}
+        pieces = key.split(".")
         values = others(self.experiment) if self.experiment else values
         try:
             keys = [pattern.format(*pieces) for pattern in self.keys]

@@ -7,21 +7,24 @@ entry does count: whoever adds a claim accepts its verdict.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache, partial
 from json import dumps, loads
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput, CorruptFile, check_known
+from attnlib.errors import AttnlibError, BadInput, CorruptFile, UnknownName
 from attnlib.files import write_json_atomic
 from companion.claims.estimates import MissingKey, look_up
-from companion.claims.model import ABOUT, ORIGINS, Claim, load_claims
+from companion.claims.model import ABOUT, ORIGINS, Claim, load_claims, load_papers
 from companion.claims.verdicts import Judgement, Verdict, not_there
+from companion.claims.wording import PARTS, judged_in_words, source_of, whose, why_in_words
 from companion.paths import PROFILES, RESULTS
 from companion.results.committed import altered
 from companion.results.result import Result
 
+NEAREST = 5  # names that are offered in the place of an unknown one
 SHOWN = 8  # changes or problems, so that all stays on one screen
 PUBLISHED, OTHERS = "published", "others"  # numbers of published tables; what no paper says
 LEVEL = 0.05  # of the verdicts that intervals decide, as many are expected to be wrong
@@ -208,26 +211,10 @@ def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
 
 
 def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
-    """A line for each result that is lost, altered or cannot be read, missing key, and claim that is gone."""
-    lines, known, results = [], set(), {}
-    for row in rows:
-        if row.claim.judge and row.profile in row.claim.profiles:
-            known.add((row.claim.id, row.profile))
-        if row.profile == "paper" and isinstance(row.result, Result):
-            results[row.result.experiment] = row.result
-        if row.problem:
-            where = "" if isinstance(row.result, str) else f"{row.claim.id} at {row.profile}: "
-            lines.append(where + row.problem)
-        elif row.profile == "paper" and "paper" in row.claim.profiles and row.expected and row.result is None:
-            missing = f"results/paper/{row.claim.experiment}.json is missing"
-            lines.append(f"{missing}, and verdicts on it are expected")
-        elif row.profile == "paper" and row.lost:
-            lost = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
-            lines.append(f"{lost}: {row.judgement.reason}")
-    lines += filter(None, map(_not_as_computed, results.values()))
-    lines += filter(None, map(_of_uncommitted_code, results.values()))
-    if results:
-        lines += altered(root / RESULTS["paper"])
+    """Return a line for each result that is lost, altered or cannot be read, missing key, and lost claim."""
+    rows = list(rows)
+    lines = _problems_of_rows(root, rows)
+    known = {(row.claim.id, row.profile) for row in rows if row.claim.judge and _judged_there(row)}
     way_out = "bring it back, or let `attnlib verify --accept` forget it"
     for (claim, at), verdict in read_expected(root).items():
         if (claim, at) not in known:
@@ -236,13 +223,57 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     return list(dict.fromkeys(lines))  # of a file once
 
 
-def _not_as_computed(result: Result) -> str:
+def _judged_there(row: ClaimVerdict) -> bool:
+    return row.profile in row.claim.profiles
+
+
+def _problems_of_rows(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
+    """Return the problems of claims and of results that somebody may have altered."""
+    lines, results = [], {}
+    for row in rows:
+        if isinstance(row.result, Result):
+            results[row.profile, row.result.experiment] = row.result
+        if row.problem:
+            where = "" if isinstance(row.result, str) else f"{row.claim.id} at {row.profile}: "
+            lines.append(where + row.problem)
+        elif row.profile == "paper" and _judged_there(row) and row.expected and row.result is None:
+            missing = f"results/paper/{row.claim.experiment}.json is missing"
+            lines.append(f"{missing}, and verdicts on it are expected")
+        elif row.profile == "paper" and row.lost:
+            lost = f"{row.claim.id} at paper: {row.verdict}, and `{row.expected}` was expected"
+            lines.append(f"{lost}: {row.judgement.reason}")
+    lines += filter(None, (_not_as_computed(profile, result) for (profile, _), result in results.items()))
+    published = [result for (profile, _), result in results.items() if profile == "paper"]
+    lines += filter(None, map(_of_uncommitted_code, published))
+    if published:
+        lines += altered(root / RESULTS["paper"])
+    return list(dict.fromkeys(lines))
+
+
+def concerns(line: str, row: ClaimVerdict) -> bool:
+    """Return True if a line of :func:`problems` is about this claim or about a result that it rests on."""
+    if row.problem and row.problem in line:
+        return True
+    if line.startswith(f"{row.claim.id} at {row.profile}: "):
+        return True
+    if row.claim.judge is None or not _judged_there(row):
+        return False
+    rests_on = {row.claim.experiment, *(needed.experiment for needed in row.claim.presupposes)} - {None}
+    folder = RESULTS[row.profile]
+    return any(line.startswith(f"{folder}/{experiment}.") for experiment in rests_on)
+
+
+def _not_as_computed(profile: str, result: Result) -> str:
     """That a result has other numbers than when it was computed, though its seals may have been made anew."""
     computed = result.provenance.get("computed", result.digest)  # older ones do not say
     if computed == result.digest:
         return ""
-    way_out = f"`python -m companion.results.recompute {result.experiment}` computes it from the archive"
-    return f"results/paper/{result.experiment}.json has other numbers than when it was computed: {way_out}"
+    path = f"{RESULTS[profile]}/{result.experiment}.json"
+    if profile == "paper":
+        way_out = f"`python -m companion.results.recompute {result.experiment}` computes it from the archive"
+    else:
+        way_out = f"delete it, and `attnlib run {result.experiment}` computes it again"
+    return f"{path} has other numbers than when it was computed: {way_out}"
 
 
 def _of_uncommitted_code(result: Result) -> str:
@@ -365,39 +396,97 @@ LEGEND = (
 )
 
 
-def explain_command(root: Path, names: Iterable[str]) -> int:
-    """Say what is known of some claims, or of all claims about a figure: numbers, verdict, why.
+class UnknownClaim(UnknownName):
+    """A name that no claim and no figure has; the message offers the nearest of a thousand."""
 
-    The exit code is 1 where a verdict is not as expected.
+    def __init__(self, name: str, options: Iterable[str]):
+        super().__init__("claim or figure", name, options)
+        self.args = name, self.options
+
+    def __str__(self) -> str:
+        """Return the message with the nearest names and the command that lists all."""
+        within = [option for option in self.options if self.name and self.name in option]
+        similar = get_close_matches(self.name, self.options, n=NEAREST, cutoff=0.5)
+        nearest = [repr(name) for name in [*dict.fromkeys(within + similar)][:NEAREST]]
+        *others, last = nearest or [""]
+        offered = f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if nearest else "."
+        return f"no claim or figure {self.name!r}{offered} `attnlib verify --all` lists the claims"
+
+
+def explain_command(root: Path, names: Iterable[str]) -> int:
+    """Explain some claims, or all claims about a figure: what is said, how it is judged, and what came out.
+
+    The exit code is 1 where a verdict is not as expected, or there is a problem with a claim or its result.
 
     Raises:
         UnknownName: no claim and no figure with a claim has this name.
     """
     rows = verify(root)
     known = {row.claim.id for row in rows} | {row.claim.experiment for row in rows if row.claim.experiment}
-    chosen = []
+    chosen: list[ClaimVerdict] = []
     for name in names:
         last = name.rpartition("/")[2]  # attend/temporal_share is about the experiment temporal_share
-        check_known("claim or figure", last, sorted(known))
+        if last not in known:
+            raise UnknownClaim(last, sorted(known))
         chosen += [row for row in rows if last in (row.claim.id, row.claim.experiment)]
+    of_claims: dict[str, list[ClaimVerdict]] = {}
     for row in chosen:
-        print("\n".join(_explained(row)))
-    return int(any(row.changed for row in chosen))
+        of_claims.setdefault(row.claim.id, []).append(row)
+    sources = {
+        paper.name: ", ".join(filter(None, (paper.title, paper.url)))
+        for paper in load_papers(root / "claims")
+    }
+    wrong = [line for line in _problems_of_rows(root, chosen) if any(concerns(line, row) for row in chosen)]
+    blocks = []
+    for of_claim in of_claims.values():
+        lines = list(_statement(of_claim[0].claim, sources))
+        for row in of_claim:
+            lines += _explained(row, [line for line in wrong if concerns(line, row)])
+        blocks.append("\n".join(lines))
+    print("\n\n".join(blocks))
+    return int(bool(wrong) or any(row.changed for row in chosen))
 
 
-def _explained(row: ClaimVerdict) -> Iterator[str]:
-    """What is known of a claim at a profile, a line each."""
+def _statement(claim: Claim, sources: Mapping[str, str]) -> Iterator[str]:
+    """What a claim says, who says it, and how it is judged, a line each."""
+    yield f"{claim.id}: {claim.says}"
+    yield f"  whose: {whose(claim)}"
+    if claim.inferred_from or claim.reported_by:
+        yield f"  after: {claim.inferred_from or claim.reported_by}"
+    if source_of(claim):
+        yield f"  source: {sources[claim.paper]}"
+    else:
+        yield f"  place: {claim.place}"
+    if claim.published is not None and claim.published.value is not None:
+        where = f" ({claim.published.reference})" if claim.published.reference else ""
+        yield f"  published: {claim.published.value:g}{where}"
+    if claim.judge is None:
+        return  # why is said at each profile
+    yield f"  judged by: {judged_in_words(claim)}"
+    for presupposition in claim.presupposes:
+        if not any(presupposition.applies_to(key) for key in claim.keys):
+            continue
+        yield f"  presupposes that {presupposition.says}: {presupposition.describe()}"
+    yield f"  measured by: `attnlib run {claim.experiment}`"
+
+
+def _explained(row: ClaimVerdict, wrong: Iterable[str]) -> Iterator[str]:
+    """What came out of a claim at a profile and why, a line each."""
     marks = [word for word, holds in (("stale", row.stale), ("changed", row.changed)) if holds]
     mark = f" ({', '.join(marks)})" if marks else ""
     yield f"{row.claim.id} at {row.profile}: {row.verdict}{mark}"
-    if row.judgement.reason:
-        yield f"  why: {row.judgement.reason}"
+    for line in wrong:
+        yield f"  problem: {line}"
+    if why := why_in_words(row.judgement):
+        yield f"  why: {why}"
     for label, estimate in row.judgement.evidence.items():
-        yield f"  {label}: {estimate}"
+        part = row.judgement.parts.get(label)
+        yield f"  {label}: {estimate}" + (f": {PARTS[part]}" if part else "")
     for key, estimate in row.judgement.presupposed.items():
         yield f"  presupposed, {key}: {estimate}"
-    if row.changed and row.expected is not None:
-        yield f"  expected: {row.expected}"
+    if row.changed:
+        expected = row.expected or "nothing yet; `attnlib verify --accept` expects this verdict from now on"
+        yield f"  expected: {expected}"
 
 
 def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Iterator[str]:
@@ -407,7 +496,7 @@ def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Ite
             marks = " (stale)" * row.stale + " (changed)" * row.changed
             because = f": {row.judgement.reason}" if row.verdict is Verdict.CANNOT_BE_JUDGED else ""
             yield f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}{because}"
-    yield from _tally(rows)
+    yield from _tally(rows, wrong)
     for lines in ([f"changed: {_change(row)}" for row in changed], [f"problem: {line}" for line in wrong]):
         yield from lines if everything else lines[:SHOWN]
         if len(lines) > SHOWN and not everything:
@@ -416,7 +505,7 @@ def _report(rows: list[ClaimVerdict], wrong: list[str], everything: bool) -> Ite
         yield "where the new verdict is right, `attnlib verify --accept` makes it the expected one"
 
 
-def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
+def _tally(rows: list[ClaimVerdict], wrong: list[str]) -> Iterator[str]:
     yield from _counts(rows)
     yield from LEGEND
     for (paper, origin), counts in by_origin(rows).items():
@@ -427,8 +516,19 @@ def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
             f"{chances.verdicts} verdicts at paper are decided by intervals: up to {chances.wrong:.0f} are "
             f"expected to be wrong; {chances.surviving} survive a false discovery rate of 5 %"
         )
-    judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
-    yield f"{judged} verdicts: {judged - changed} as expected, {changed} changed"
+    yield _outcome(rows, wrong)
+
+
+def _outcome(rows: list[ClaimVerdict], wrong: list[str]) -> str:
+    """Return how many verdicts are as expected, have changed, or rest on something broken."""
+    broken = [row for row in rows if any(concerns(line, row) for line in wrong)]
+    names = {(row.claim.id, row.profile) for row in broken}
+    sound = [row for row in rows if row.verdict.judged and (row.claim.id, row.profile) not in names]
+    changed = sum(row.changed for row in sound)
+    counts = f"{len(sound) - changed} as expected, {changed} changed"
+    if broken:
+        counts += f", {len(broken)} broken"
+    return f"{len(sound) + len(broken)} verdicts: {counts}"
 
 
 def _counts(rows: list[ClaimVerdict]) -> Iterator[str]:

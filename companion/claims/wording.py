@@ -6,6 +6,7 @@ say, what it predicts, and what would change its mind. Which of the two a claim 
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from companion.claims.estimates import Estimate
@@ -54,6 +55,12 @@ OUTCOMES = {
         Verdict.NOT_REPRODUCED: "did not come true",
         Verdict.UNDECIDED: "too few runs to tell",
     },
+}
+PARTS = {  # what came out for one number of a claim
+    Verdict.REPRODUCED: "as claimed",
+    Verdict.NOT_REPRODUCED: "not as claimed",
+    Verdict.UNDECIDED: "too few runs to tell",
+    Verdict.CANNOT_BE_JUDGED: "not judged",
 }
 PIECES = {  # of keys of results, where another word than the key's own is clearer
     "AED": "GRU with attention",
@@ -312,6 +319,29 @@ def judged_in_words(claim: Claim) -> str:
         return f"“{names[0]}” has to be {claim.judged_as}."
     of_which = "one" if claim.enough == "any" else "each"
     return f"{of_which.capitalize()} of these {len(names)} has to be {claim.judged_as}: {_listed(names)}."
+
+
+def why_in_words(judgement: Judgement) -> str:
+    """Return why a verdict is what it is: what came out for how many numbers, and what else there is to say.
+
+    >>> why_in_words(Judgement(Verdict.NOT_REPRODUCED, {}, parts={"x": Verdict.NOT_REPRODUCED}))
+    'its number is not as claimed'
+    """
+    counts = Counter(judgement.parts.values())
+    total = len(judgement.parts)
+    if not total or judgement.verdict in UNTESTED:
+        return judgement.reason
+    if total == 1:
+        text = f"its number is {PARTS[next(iter(counts))]}"
+        if judgement.verdict is Verdict.UNDECIDED:
+            text = "its interval has values on both sides, or the runs are too few for one"
+    else:
+        text = f"of its {total} numbers, " + ", ".join(
+            f"{counts[part]} {'is' if counts[part] == 1 else 'are'} {words}"
+            for part, words in PARTS.items()
+            if counts[part]
+        )
+    return "; ".join(filter(None, [text, judgement.reason]))
 
 
 def _listed(names: Sequence[str], longest: int = 6) -> str:

@@ -14,7 +14,7 @@ from companion.cli import _figures_beginning
 from companion.results import registry
 from companion.results.request import Request
 from companion.results.result import Result
-from tests.companion.claims.claims_builders import claim, save, write_paper
+from tests.companion.claims.claims_builders import claim, save, toy_experiment, write_paper
 from tests.companion.data.data_builders import put
 
 HEAD = "---\npart: {part}\nplace: Snell et al. 2021, section 4\n---\n# {title}\n"
@@ -200,6 +200,47 @@ def test_a_run_opens_with_the_numbers_that_claims_are_about_at_its_own_task(proj
     assert "| `mine.AED.share` | 0.250 [0.200, 0.300], n = 3 |" in text
 
 
+def main_keys(project, values):
+    """The keys that open a run of these values."""
+    result = Result("readout", "quick", {}, values, {}, {})
+    return list(main_numbers(project, recorded(project, {"seeds": 1}, values), result))
+
+
+def test_accuracy_comes_first_among_the_main_numbers(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=["scan.AED.share"]))
+    values = {"scan": {"AED": {"share": 0.5, "probe": {"token_accuracy": 0.2}, "token_accuracy": 0.9}}}
+    assert main_keys(project, values)[:2] == ["scan.AED.token_accuracy", "scan.AED.share"]
+
+
+def test_the_claims_of_a_kind_of_network_are_about_its_cells_too(project):
+    keys = ["one_to_one.AED.share.z", "by_task.scan.AED.share.z"]
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=keys))
+    shares = {"AED-lstm": {"share": {"a": 0.1, "z": 0.2}}}
+    assert main_keys(project, {"scan": shares})[0] == "scan.AED-lstm.share.z"
+    assert main_keys(project, {"by_task": {"mine": shares}})[0] == "by_task.mine.AED-lstm.share.z"
+
+
+def test_what_a_paper_claims_above_all_comes_before_the_rest(project):
+    claims = [claim(name, experiment="readout", keys=[f"AED.{name}"]) for name in ("first", "second")]
+    write_paper(project.root / "claims", *claims, central={"second": "What matters."})
+    assert main_keys(project, {"AED": {"first": 0.1, "second": 0.2}}) == ["AED.second", "AED.first"]
+
+
+def test_numbers_that_no_claim_is_about_are_listed_from_the_largest(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    shares = {f"{letter}": number / 10 for number, letter in enumerate("abcdefghi")}
+    assert main_keys(project, {"AED": {"share": shares}}) == [f"AED.share.{name}" for name in "ihgfedcb"]
+
+
+def test_a_run_says_how_many_numbers_it_does_not_print(project, monkeypatch):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    recorded(project, {"seeds": 1}, {"AED": {name: 0.5 for name in "abcdefghi"}})
+    monkeypatch.setattr("companion.book.workflow.run", lambda *_, **__: 0)
+    monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
+    output = attnlib("run", "attend/readout", "-p", "seeds=1").output
+    assert "8 of 9 numbers; all are in" in output
+
+
 def test_the_notebook_of_a_run_begins_with_what_opens_it(project):
     write_paper(project.root / "claims", claim("a-claim", experiment="readout"))
     assert _opening(project, recorded(project, {"seeds": 1}, VALUES)).startswith("**Your run**")
@@ -241,6 +282,86 @@ def test_verify_says_why_a_claim_cannot_be_judged(project):
     output = attnlib("verify", "a-claim").output
     assert "a-claim at quick: cannot be judged" in output
     assert "`accuracy` is 0.500, not at least 0.95" in output
+
+
+def test_verify_explains_a_claim_in_words(project):
+    words = {
+        "says": "Attention is shared.",
+        "place": "Section 4",
+        "keys": ["scan.AED.share", "scan.AO.share"],
+    }
+    write_paper(
+        project.root / "claims",
+        claim("a-claim", experiment="readout", **words),
+        title="Attention, a Study",
+        url="https://example.org/study",
+    )
+    save(project.root, {"scan": {"AED": {"share": 9.0}, "AO": {"share": 1.0}}}, experiment="readout")
+    output = attnlib("verify", "a-claim").output
+    for piece in (
+        "a-claim: Attention is shared.",
+        "The paper says (Section 4)",
+        "source: Attention, a Study, https://example.org/study",
+        "Each of these 2 has to be above 5: “SCAN, GRU with attention: share”; “SCAN",
+        "a-claim at quick: not reproduced",
+        "why: of its 2 numbers, 1 is as claimed, 1 is not as claimed",
+        "scan.AO.share: 1.000 (no interval): not as claimed",
+    ):
+        assert piece in output
+
+
+@pytest.fixture
+def accepted(project, monkeypatch):
+    """A claim whose verdict on a published result is accepted, beside one about another figure."""
+    monkeypatch.setattr(registry, "names", lambda: ("readout", "agreement"))
+    monkeypatch.setattr(registry, "load", lambda name: toy_experiment())
+    claims = [claim("a-claim", experiment="readout", keys=["x"]), claim("b-claim", experiment="agreement")]
+    write_paper(project.root / "claims", *claims)
+    for experiment in ("readout", "agreement"):
+        save(project.root, {"x": 9.0}, "paper", experiment)
+    assert attnlib("verify", "--accept").exit_code == 0
+    assert attnlib("verify", "a-claim").exit_code == 0
+    return project
+
+
+def test_explaining_a_claim_whose_result_was_altered_fails_as_verify_does(accepted):
+    path = accepted.results("paper") / "readout.json"
+    path.write_text(path.read_text().replace("9", "8"), encoding="utf-8")
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    assert "problem: results/paper/readout.json is not as it was written" in explained.output
+    assert attnlib("verify", "b-claim").exit_code == 0
+    assert "2 verdicts: 1 as expected, 0 changed, 1 broken" in attnlib("verify").output
+
+
+def test_a_quick_result_that_was_altered_is_a_problem(project):
+    write_paper(project.root / "claims", claim("a-claim", experiment="readout", keys=["x"]))
+    save(project.root, {"x": 9.0}, experiment="readout")
+    path = project.results("quick") / "readout.provenance.json"
+    origin = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(origin | {"computed": "of other numbers"}), encoding="utf-8")
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    message = "problem: build/results/quick/readout.json has other numbers than when it was computed"
+    assert message in explained.output
+
+
+def test_explaining_a_claim_with_a_wrong_key_fails_as_verify_does(accepted):
+    claims = [claim("a-claim", experiment="readout", keys=["xx"]), claim("b-claim", experiment="agreement")]
+    write_paper(accepted.root / "claims", *claims)
+    explained = attnlib("verify", "a-claim")
+    assert explained.exit_code == 1
+    assert "problem: a-claim at paper: the result has no key 'xx'" in explained.output
+    assert "2 verdicts: 1 as expected, 0 changed, 1 broken" in attnlib("verify").output
+
+
+def test_of_many_claims_the_nearest_are_offered(project):
+    names = [f"attention-is-shared-{letter}" for letter in "abcdefgh"] + ["no-more-than-chance"]
+    write_paper(project.root / "claims", *(claim(name, experiment="readout") for name in names))
+    message = attnlib("verify", "attention-is-shared").stderr
+    assert message.count("attention-is-shared-") == 5
+    assert "no-more-than-chance" not in message
+    assert "`attnlib verify --all` lists the claims" in message
 
 
 def test_an_unknown_claim_is_refused(project):
