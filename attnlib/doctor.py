@@ -1,7 +1,7 @@
 """The command ``attnlib doctor``: which parts of library and book work here, and how to get the others."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -24,6 +24,7 @@ class Finding:
     name: str
     purpose: str
     missing: str
+    _: KW_ONLY
     remedy: str = ""
 
     @property
@@ -59,7 +60,7 @@ def findings_of_library() -> list[Finding]:
     for extra, (purpose, modules) in _EXTRAS.items():
         missing: list[str] = [_package_of(module) for module in modules if not _is_installed(module)]
         command = f"pip install 'attnlib[{extra}]', or in a checkout pip install -e '.[{extra}]'"
-        findings.append(Finding(f"extra {extra}", purpose, ", ".join(missing), command))
+        findings.append(Finding(f"extra {extra}", purpose, ", ".join(missing), remedy=command))
     return findings
 
 

@@ -4,7 +4,7 @@ No large package is imported at the top, so that ``--help`` responds at once.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -67,6 +67,7 @@ class AnalyseOptions:
     out: Annotated[Path, Option(help="Folder of the report; a run that was cut short goes on there.")]
     model: Annotated[str | None, Option(help="Folder of a Hugging Face model, or its name.")] = None
     source: Annotated[Path | None, Option(help="Text, a sentence a line.")] = None
+    _: KW_ONLY
     target: Annotated[
         Path | None, Option(help="Its translation, line by line; none for a decoder or an encoder alone.")
     ] = None

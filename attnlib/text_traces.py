@@ -6,7 +6,7 @@ as entities (``we &apos;re``). A word rule, or a tokenizer of plain text, takes 
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from html import unescape
 
@@ -27,6 +27,7 @@ class _Leftover:
     name: str
     sign: re.Pattern[str]
     undo: Callable[[str], str]
+    _: KW_ONLY
     least: float = 0.01
 
 

@@ -129,6 +129,7 @@ class Attention(ShowsShapes):
     kind: AttentionKind
     layer: int
     _: KW_ONLY
+    _: KW_ONLY
     query_inputs: Float[Tensor, "batch target query_width"]
     key_inputs: Float[Tensor, "batch source key_width"]
     maps: Maps | Callable[[], Maps] | None

@@ -132,7 +132,7 @@ def batches(count: int) -> list[TokenBatch]:
     for _ in range(count):
         tokens = 2 + torch.multinomial(chances, 2 * SAMPLES * 16, True, generator=rng).view(2, SAMPLES, 16)
         masks = torch.arange(16) < torch.randint(5, 17, (2, SAMPLES, 1), generator=rng)
-        found.append(TokenBatch(tokens[0], masks[0], tokens[1], masks[1]).packed())
+        found.append(TokenBatch(tokens[0], masks[0], tokens[1], target_mask=masks[1]).packed())
     return found
 
 

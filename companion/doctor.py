@@ -23,13 +23,13 @@ def findings_of_book() -> list[Finding]:
 
 def _packages(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
     missing = [module for module in modules if find_spec(module) is None]
-    return Finding(name, purpose, ", ".join(missing), "make install")
+    return Finding(name, purpose, ", ".join(missing), remedy="make install")
 
 
 def _browser() -> Finding:
     missing = "" if any(map(shutil.which, BROWSERS)) else "Chromium"
     remedy = "install Debian's package chromium, or Chromium by another way onto the path"
-    return Finding("browser", "make pdf and the tests of pages", missing, remedy)
+    return Finding("browser", "make pdf and the tests of pages", missing, remedy=remedy)
 
 
 def _data(name: str) -> Finding:
@@ -38,4 +38,4 @@ def _data(name: str) -> Finding:
     n_missing = sum(sources.find(data, file) is None for file in data.files)
     missing = f"{n_missing} of {len(data.files)} files" if n_missing else ""
     remedy = f"attnlib data fetch {name}, or set ATTNLIB_DATA to a folder that has it"
-    return Finding(f"data {name}", "figures that read it", missing, remedy)
+    return Finding(f"data {name}", "figures that read it", missing, remedy=remedy)

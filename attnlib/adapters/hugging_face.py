@@ -15,7 +15,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import signature
 from itertools import count
 from typing import Any, cast, get_args
@@ -81,6 +81,7 @@ class _Family:
     query: str
     key: str
     heads: str
+    _: KW_ONLY
     by_width: bool = False
 
     def matches(self, module: nn.Module) -> bool:

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from inspect import signature
@@ -71,6 +71,7 @@ class Hooked:
     query: str
     key: str
     heads: int = 0
+    _: KW_ONLY
     attention: str | None = None
     kind: AttentionKind = "cross"
     layer: int = 0

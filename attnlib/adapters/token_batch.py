@@ -10,7 +10,7 @@ thousand and nothing checks.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,7 @@ class TokenBatch(ShowsShapes):
     source: Int[Tensor, "batch source"]
     source_mask: Bool[Tensor, "batch source"]
     target: Int[Tensor, "batch target"]
+    _: KW_ONLY
     target_mask: Bool[Tensor, "batch target"]
     read: Int[Tensor, "batch target"] | None = None
 
@@ -146,7 +147,7 @@ class TokenBatch(ShowsShapes):
         """
         source, source_mask = _padded(sources, "a row")
         target, target_mask = _padded(targets, "a row")
-        return cls(source, source_mask, target, target_mask)
+        return cls(source, source_mask, target, target_mask=target_mask)
 
 
 def _columns_with_words(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch longest"]:
@@ -182,6 +183,7 @@ class FrameBatch(ShowsShapes):
     frames: Float[Array, "batch ..."]
     target: Int[Array, "batch target"]
     target_mask: Bool[Array, "batch target"]
+    _: KW_ONLY
     read: Int[Array, "batch target"] | None = None
     frames_mask: Bool[Array, "batch length"] | None = None
 
@@ -205,7 +207,7 @@ class FrameBatch(ShowsShapes):
     def tokens(self) -> TokenBatch:
         """The text, with a source of one position instead of the frames."""
         source = torch.zeros_like(self.target[:, :1])
-        return TokenBatch(source, source == 0, self.target, self.target_mask, self.read)
+        return TokenBatch(source, source == 0, self.target, target_mask=self.target_mask, read=self.read)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,10 +345,10 @@ def batch_of_mapping(
     if read is not None:
         read = as_ids(read, "decoder_input_ids")
     if frames is not None:
-        return FrameBatch(source, labels, target_mask, read, source_mask)
+        return FrameBatch(source, labels, target_mask, read=read, source_mask=source_mask)
     if source_mask is None:
         source_mask = torch.ones_like(source, dtype=torch.bool)
-    return TokenBatch(source, source_mask, labels, target_mask, read)
+    return TokenBatch(source, source_mask, labels, target_mask=target_mask, read=read)
 
 
 def _require_batch_fields(fields: Mapping[str, Any], read_by_encoder: str) -> None:
@@ -496,6 +498,7 @@ class LineBatch:
     pairs: tuple[tuple[str, str], ...]
     left_out: int
     tokenizer: Any
+    _: KW_ONLY
     longest: int
     prefix: str = ""
     write: Write | None = None

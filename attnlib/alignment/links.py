@@ -20,7 +20,7 @@ improves word alignment").
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -238,6 +238,7 @@ class LinkedPair:
     number: int
     source: tuple[str, ...]
     target: tuple[str, ...]
+    _: KW_ONLY
     best: BestSources
 
 

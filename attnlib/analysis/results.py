@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -62,10 +62,11 @@ class Analysis:
     heads: list[dict]
     terms: list[dict]
     states: list[dict]
+    _: KW_ONLY
     fitted: int
     judged: int
     held_out: bool
-    method: Method = field(kw_only=True)
+    method: Method
     about: dict[str, str] = field(default_factory=dict)
     losses: CorpusGaps = field(default_factory=CorpusGaps)
     unchecked: tuple[str, ...] = ()

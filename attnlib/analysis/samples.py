@@ -1,7 +1,7 @@
 """Judged samples with the attention of every head, and the attention that subsets of its terms rebuild."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -43,6 +43,7 @@ class Sample:
     source: Int[Tensor, " source"]
     target: Int[Tensor, " target"]
     read: Int[Tensor, " target"]
+    _: KW_ONLY
     maps: dict[Head, Float[Tensor, "maps queries keys"]]
     probe: Float[Tensor, "shown_target shown_source"] | None = None
     lengths: tuple[int, int] | None = None

@@ -1,7 +1,7 @@
 """A corpus as a numbered stream of forward passes, any part of which can be read again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -44,6 +44,7 @@ class CorpusGaps:
     left_out: int = 0
     cut: int = 0
     source_pieces: int = 0
+    _: KW_ONLY
     source_unknown: int = 0
     target_pieces: int = 0
     target_unknown: int = 0
@@ -116,6 +117,7 @@ class Stream(Generic[Batch]):
     trace: Callable[[Batch], Trace]
     batches: Iterable[Batch] | Callable[[], Iterable[Batch]]
     probe: Callable[[Trace], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
+    _: KW_ONLY
     probed: int | None = 4
     losses: Callable[[Batch], CorpusGaps] = _no_gaps
     no_probe: str = ""

@@ -14,7 +14,7 @@ two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -77,6 +77,7 @@ class Parts(ShowsShapes):
     temporal: Float[Tensor, "batch length width"]
     input: Float[Tensor, "batch length width"]
     residual: Float[Tensor, "batch length width"]
+    _: KW_ONLY
     mask: Bool[Tensor, "batch length"]
     unseen_tokens: int = 0
     unseen_positions: int = 0

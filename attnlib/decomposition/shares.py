@@ -26,7 +26,7 @@ not. The effect of exchanging a part decides between them, see :mod:`attnlib.ana
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
@@ -110,6 +110,7 @@ class Shares:
     mean_absolute: ByPart
     covariance: ByPart
     entries: int
+    _: KW_ONLY
     rows: int
     rows_left_out: int
 

@@ -19,7 +19,7 @@ The published count, 1,274,882 parameters without embeddings, is that of exactly
 Two layers, one bias vector instead of two, or a second output would each give another number.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
 import torch
@@ -59,6 +59,7 @@ class ClassifierConfig:
     words: int
     embedding_width: int = 300
     width: int = 256
+    _: KW_ONLY
     attention: AttentionMode = "learned"
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Define a network of the encoder-decoder family by one frozen value."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
 from attnlib.errors import BadInput, check_at_least, check_known
@@ -40,6 +40,7 @@ class ModelConfig:
     architecture: Architecture
     source_size: int
     target_size: int
+    _: KW_ONLY
     cell: Cell = "gru"
     width: int = 128
     positions: Positions = "sinusoidal"

@@ -10,7 +10,7 @@ so that both target rows have one entry more than the target has words, and shar
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import torch
@@ -47,6 +47,7 @@ class Corpus(ShowsShapes):
     source_ids: Int[np.ndarray, " source_words"]
     source_offsets: Int[np.ndarray, " samples_and_one"]
     target_ids: Int[np.ndarray, " target_words"]
+    _: KW_ONLY
     target_offsets: Int[np.ndarray, " samples_and_one"]
 
     @classmethod
@@ -66,7 +67,9 @@ class Corpus(ShowsShapes):
         """
         if len(sources) != len(targets):
             raise BadInput(f"{len(sources)} sources but {len(targets)} targets; each source needs one")
-        return cls(*pack(sources), *pack(targets))
+        source_ids, source_offsets = pack(sources)
+        target_ids, target_offsets = pack(targets)
+        return cls(source_ids, source_offsets, target_ids, target_offsets=target_offsets)
 
     def __len__(self) -> int:
         return len(self.source_offsets) - 1
@@ -113,10 +116,9 @@ class Corpus(ShowsShapes):
             BadInput: an index is outside the corpus, or no whole number.
         """
         rows = _checked_indices(indices, len(self))
-        return Corpus(
-            *_chosen(self.source_ids, self.source_offsets, rows),
-            *_chosen(self.target_ids, self.target_offsets, rows),
-        )
+        source_ids, source_offsets = _chosen(self.source_ids, self.source_offsets, rows)
+        target_ids, target_offsets = _chosen(self.target_ids, self.target_offsets, rows)
+        return Corpus(source_ids, source_offsets, target_ids, target_offsets=target_offsets)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,6 +145,7 @@ class Batch(ShowsShapes):
     source: Int[Tensor, "batch source"]
     source_mask: Bool[Tensor, "batch source"]
     target_input: Int[Tensor, "batch target"]
+    _: KW_ONLY
     target_output: Int[Tensor, "batch target"]
     target_mask: Bool[Tensor, "batch target"]
     indices: Int[Tensor, " batch"]  # of the samples in their corpus

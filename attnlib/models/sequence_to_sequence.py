@@ -23,7 +23,7 @@ state of the backward direction alone, s_0 = tanh(W_s h_1); here it is h_T, of b
 two.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import partial
 from typing import Literal, get_args
 
@@ -79,6 +79,7 @@ class SequenceConfig:
     source_size: int
     target_size: int
     link: Link = "attention"
+    _: KW_ONLY
     cell: SequenceCell = "gru"
     layers: int = 1
     bidirectional: bool = False
@@ -142,6 +143,7 @@ class Source(ShowsShapes):
     states: Float[Tensor, "batch source encoder_width"]
     mask: Bool[Tensor, "batch source"]
     projected: Float[Tensor, "batch source width"] | None
+    _: KW_ONLY
     summary: Float[Tensor, "batch width"] | None
 
 
@@ -306,7 +308,7 @@ class SequenceToSequence(nn.Module):
             hidden = torch.tanh(self.start_map(hidden))
             memory = None if memory is None else torch.zeros_like(hidden)
         attentional = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
-        return Source(states, mask, projected, summary), Carried(hidden, memory, attentional)
+        return Source(states, mask, projected, summary=summary), Carried(hidden, memory, attentional)
 
     def _read(
         self, inputs: Tensor, lengths: Int[Tensor, " batch"]

@@ -30,7 +30,7 @@ the keys adds the same number to all scores of a query and leaves the attention 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Literal, cast, get_args
 
@@ -84,6 +84,7 @@ class TransformerConfig:
     source_size: int
     target_size: int
     width: int = 128
+    _: KW_ONLY
     heads: int = 4
     layers: int = 2
     hidden: int | None = None

@@ -14,7 +14,7 @@ The input of the ReLU is linear in (c, d): :class:`Readout` computes its two sum
 lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Literal, get_args
 
@@ -62,6 +62,7 @@ class TranslatorConfig:
     words: int = 8_000
     width: int = 256
     layers: int = 2
+    _: KW_ONLY
     dropout: float = 0.5
     attention: AttentionMode = "learned"
     form: Form = "joined"

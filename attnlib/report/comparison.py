@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ class Comparison:
     rows: list[dict]
     paired: bool
     alone: tuple[str, ...] = ()
+    _: KW_ONLY
     fitted: tuple[int, int] = (0, 0)
     apart: tuple[str, ...] = ()
 

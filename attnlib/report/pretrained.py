@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -98,6 +98,7 @@ class Checkpoint:
     name: str
     model: Any
     tokenizer: Any
+    _: KW_ONLY
     source_language: str | None = None
     target_language: str | None = None
     prefix: str = ""
@@ -411,7 +412,7 @@ class Checkpoint:
         is_end = torch.isin(target, torch.tensor(end_marks, dtype=torch.int64)).long()  # (batch, target)
         # True up to and with the first end mark: beyond it more have been seen than are at the position.
         valid = is_end.cumsum(1) - is_end == 0
-        return TokenBatch(batch.source, batch.source_mask, target, valid, read)
+        return TokenBatch(batch.source, batch.source_mask, target, target_mask=valid, read=read)
 
     @property
     def positions(self) -> dict[str, int | float]:

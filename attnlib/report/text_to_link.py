@@ -134,7 +134,7 @@ class TextToLink:
             n_pieces.update(pair.n_pieces)
             n_unknown.update(pair.n_unknown)
             best = best_sources(pair.weights, pair.target, pair.source, choices=choices, shift=self.shift)
-            pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best))
+            pairs.append(LinkedPair(pair.number, pair.source.words, pair.target.words, best=best))
         if not pairs:
             raise BadInput(
                 "no sentence pair can be aligned: every line has an empty side, or pieces that make other "

@@ -54,5 +54,5 @@ def test_data_that_are_missing_are_named_with_the_command_that_brings_them(monke
 )
 def test_the_last_line_counts(monkeypatch, capsys, missing, last):
     monkeypatch.setattr(doctor, "findings_of_library", list)
-    doctor.doctor_command([Finding("plots", "pictures", missing, "pip install pandas")])
+    doctor.doctor_command([Finding("plots", "pictures", missing, remedy="pip install pandas")])
     assert capsys.readouterr().out.splitlines()[-1] == last

@@ -99,7 +99,7 @@ def terms_of(trace: Trace, batch: Batch, tables: dict[str, torch.Tensor]) -> tor
     ):
         temporal = tables[f"{side}.temporal"][: states.shape[1]].expand(states.shape)
         chi = tables[f"{side}.chi"][tokens]
-        parts.append(Parts(temporal, chi, states - temporal - chi, mask))
+        parts.append(Parts(temporal, chi, states - temporal - chi, mask=mask))
     return alignment_terms(*parts)
 
 

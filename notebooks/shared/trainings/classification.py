@@ -87,7 +87,10 @@ class Settings(LabelledSettings):
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """Train the classifier and look at it along the way; see the module for what is returned."""
     config = classifiers.ClassifierConfig(
-        len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
+        len(load_task(settings).vocabulary),
+        settings.embedding_width,
+        settings.width,
+        attention=settings.attention,
     )
     model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
 

@@ -178,7 +178,7 @@ def test_packed_hand_worked():
     source = torch.tensor([[9, 1, 2, 9], [3, 9, 4, 9]])
     target = torch.tensor([[9, 5], [6, 7]])
     read = torch.tensor([[9, 50], [60, 70]])
-    packed = TokenBatch(source, source != 9, target, target != 9, read).packed()
+    packed = TokenBatch(source, source != 9, target, target_mask=target != 9, read=read).packed()
     assert packed.source.tolist() == [[1, 2], [3, 4]]
     assert packed.source_mask.all()
     assert packed.target.tolist() == [[5, 9], [6, 7]]

@@ -163,6 +163,10 @@ class Shared(toys.Reader):
 ENCODER = Hooked(*["transformer.encoder.layers.0.self_attn"] * 2, kind="encoder_self")
 
 
+def hooked(query, key, heads, attention=None):
+    return Hooked(query, key, heads, attention=attention)
+
+
 def with_a_column_that_is_no_word():
     model = toys.Translator()
     model.get_submodule(ENCODER.query).add_zero_attn = True
@@ -170,8 +174,8 @@ def with_a_column_that_is_no_word():
 
 
 test_modules_that_are_refused = refused(
-    *((lambda names=names: modules(Hooked(*names)), message) for names, message in SHAPES["hooked"]),
-    *((lambda names=names: caught(Hooked(*names)), message) for names, message in SHAPES["traced"]),
+    *((lambda names=names: modules(hooked(*names)), message) for names, message in SHAPES["hooked"]),
+    *((lambda names=names: caught(hooked(*names)), message) for names, message in SHAPES["traced"]),
     (lambda: modules(), "no attention is hooked: name the modules of one or more"),
     (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
     (lambda: Modules(nn.Sequential(nn.MultiheadAttention(8, 2)), [Hooked("0", "words")], run),

@@ -24,7 +24,7 @@ CHOICES = (GOOD, BAD)
 def pair(number, *sources):
     """A pair whose target words are linked with these sources: a row for each choice of heads."""
     rows = np.array(sources)
-    return LinkedPair(number, ("a", "b"), ("c", "d"), BestSources(rows, np.ones(rows.shape)))
+    return LinkedPair(number, ("a", "b"), ("c", "d"), best=BestSources(rows, np.ones(rows.shape)))
 
 
 PAIRS = [pair(number, [0, 1], [1, 0]) for number in range(4)]

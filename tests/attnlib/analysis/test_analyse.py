@@ -46,7 +46,9 @@ def stream_of(batches=20, *, probed=2, killed_at=None, seen=None):
             seen.append(number)
         return TOY(number)
 
-    return Stream(trace, range(batches), TOY.probe, probed, lambda number: CorpusGaps(number, 1))
+    return Stream(
+        trace, range(batches), TOY.probe, probed=probed, losses=lambda number: CorpusGaps(number, 1)
+    )
 
 
 def keep_of(folder, seconds=0.0, **asked):

@@ -97,7 +97,9 @@ def test_an_earlier_analysis_has_split_shares_without_intervals(analysis):
     for row in analysis.heads:
         assert "temporal_split_low" in row
     earlier = [{name: value for name, value in row.items() if "split" not in name} for row in analysis.heads]
-    changed = type(analysis)(earlier, analysis.terms, [], 1, 1, False, method=analysis.method)
+    changed = type(analysis)(
+        earlier, analysis.terms, [], fitted=1, judged=1, held_out=False, method=analysis.method
+    )
     parts = changed.tables.parts()
     assert all(map(math.isnan, parts["split_low"]))
     assert not parts["split_share"].isna().any()

@@ -122,7 +122,7 @@ def test_short_forms_fit_a_line():
 def test_hand_worked_readings():
     """Of temporal: itself 0.4, half of 0.2 and 0.1 more in cross terms."""
     covariance = table([[0.4, 0.2, 0.0], [0.0, 0.1, 0.0], [0.1, 0.0, 0.2]])
-    parts = Shares(covariance, covariance, 1, 1, 0).of_parts()
+    parts = Shares(covariance, covariance, 1, rows=1, rows_left_out=0).of_parts()
     assert parts.own == pytest.approx({"temporal": 0.4, "input": 0.1, "residual": 0.2})
     assert parts.split == pytest.approx({"temporal": 0.55, "input": 0.2, "residual": 0.25})
     assert parts.any_term == pytest.approx({"temporal": 0.7, "input": 0.3, "residual": 0.3})

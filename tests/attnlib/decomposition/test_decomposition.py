@@ -404,7 +404,7 @@ def test_means_at_places_count_what_is_unseen_as_parts_do():
 def test_parts_made_of_tensors_count_nothing_as_unseen():
     components, batch = two_words_apart()
     parts = components.split(*batch)
-    plain = Parts(*parts.stack(), parts.mask)
+    plain = Parts(*parts.stack(), mask=parts.mask)
     assert (plain.unseen_tokens, plain.unseen_positions) == (0, 0)
 
 

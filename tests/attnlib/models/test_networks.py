@@ -711,7 +711,14 @@ def known(model, sample):
     """Of all targets the likeliest words, of which padding and BOS are none, and the log-probabilities."""
     source = SHORT.source[sample, SHORT.source_mask[sample]].expand(len(TARGETS), -1)
     read = torch.cat([torch.full_like(TARGETS[:, :1], BOS), TARGETS[:, :-1]], dim=1)
-    every = Batch(source, source > PAD, read, TARGETS, TARGETS != PAD, torch.arange(len(TARGETS)))
+    every = Batch(
+        source,
+        source > PAD,
+        read,
+        target_output=TARGETS,
+        target_mask=TARGETS != PAD,
+        indices=torch.arange(len(TARGETS)),
+    )
     logits = model(every).logits.detach().clone()
     logits[..., [PAD, BOS]] = -torch.inf
     chosen = logits.log_softmax(-1).gather(2, TARGETS[..., None])[..., 0]

@@ -414,7 +414,7 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
     tokenizer = of_scores("MBartTokenizer" if kind == "mbart" else "MBart50Tokenizer")
     model = model_of("MBart", vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     model.generation_config.forced_eos_token_id = None  # else the last piece is an end mark, likely or not
-    checkpoint = Checkpoint("m", model, tokenizer, "en_XX", "fr_XX")
+    checkpoint = Checkpoint("m", model, tokenizer, source_language="en_XX", target_language="fr_XX")
     stream = checkpoint.stream(ParallelText(toys.text_of(tmp_path).source), generate=True, longest=6)
     trace = stream.trace(next(iter(stream.batches())))
     language, marked = tokenizer.convert_tokens_to_ids("fr_XX"), tokenizer(text_target=["."])["input_ids"][0]

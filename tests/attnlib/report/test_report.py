@@ -252,7 +252,7 @@ def test_the_share_of_a_position_bias_is_shown_where_there_is_one(bias):
 @pytest.mark.parametrize("probed", [1, 0])
 def test_columns_of_the_probe_are_shown_where_it_was_asked(probed):
     toy = Toy(ALL)
-    markup = page(analyse(Stream(toy, range(5), toy.probe, probed)), "A title", name)
+    markup = page(analyse(Stream(toy, range(5), toy.probe, probed=probed)), "A title", name)
     for column in ("agreement with the lexical probe", "rows probed"):
         assert (f'<th scope="col">{column}</th>' in markup) == probed
 
@@ -354,7 +354,7 @@ def test_a_page_of_576_heads_is_below_five_megabytes(analysis):
     names = {(f"{kind}.{layer}", head): weights for kind in ALL for layer, head in places}
     assert len(names) == 576
     rows = {table: everywhere(getattr(analysis, table)) for table in ("heads", "terms")}
-    sample = Sample(ids, ids, ids, names, torch.rand(cut, cut))
+    sample = Sample(ids, ids, ids, maps=names, probe=torch.rand(cut, cut))
     large = replace(analysis, **rows, samples=(sample,))
     assert len(page(large, "t", name, script=True).encode()) < 5e6
 

@@ -25,7 +25,7 @@ SIDES = "encoder", "decoder"
 def test_parts_come_from_valid_places_of_the_sample_or_of_the_batch():
     mask = torch.tensor([[True, True, True], [True, True, False]])
     numbers = torch.arange(1.0, 7).view(2, 3, 1) * mask[..., None]
-    parts = Parts(numbers, 10 * numbers, 100 * numbers, mask)
+    parts = Parts(numbers, 10 * numbers, 100 * numbers, mask=mask)
     exchanged = measure.exchanged(parts, torch.Generator().manual_seed(0))
     for sample, places in enumerate(([1, 2, 3], [4, 5, 0])):
         assert sorted(exchanged["temporal"][sample].flatten().tolist()) == sorted(places)

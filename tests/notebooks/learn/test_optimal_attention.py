@@ -101,7 +101,15 @@ def one_sentence():
     network.readout = readout
     word = torch.zeros(1, 1, dtype=torch.long)
     masks = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
-    return network, Batch(torch.tensor([[4, 5, 6]]), masks[0], word, word, masks[1], torch.tensor([7]))
+    batch = Batch(
+        torch.tensor([[4, 5, 6]]),
+        masks[0],
+        word,
+        target_output=word,
+        target_mask=masks[1],
+        indices=torch.tensor([7]),
+    )
+    return network, batch
 
 
 @torch.no_grad()
@@ -154,7 +162,11 @@ def random_translator(form, words):
         parameter.data *= 3
     source, target = (torch.randint(words, (3, length), generator=draw) for length in (5, 4))
     mask = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
-    return network, Batch(source, mask, target, target, torch.ones(3, 4, dtype=torch.bool), torch.arange(3))
+    target_mask = torch.ones(3, 4, dtype=torch.bool)
+    batch = Batch(
+        source, mask, target, target_output=target, target_mask=target_mask, indices=torch.arange(3)
+    )
+    return network, batch
 
 
 @torch.no_grad()
