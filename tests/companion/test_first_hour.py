@@ -59,6 +59,12 @@ def test_the_minutes_of_a_figure_that_was_not_made_are_those_of_elsewhere(projec
     assert minutes == {"attend/interchange": "—", "attend/readout": "~1.5", "learn/agreement": "—"}
 
 
+def test_the_signs_of_minutes_are_explained(project):
+    output = attnlib("figures").output
+    assert "~1.5 means that a figure took\n1.5 minutes on another machine" in output
+    assert "— means that it has not been run" in output
+
+
 def test_no_claim_is_judged_for_the_list(project, monkeypatch):
     monkeypatch.setattr("companion.claims.verify.verify", None)
     assert attnlib("figures").exit_code == 0
@@ -299,6 +305,19 @@ def test_a_run_says_how_many_numbers_it_does_not_print(project, monkeypatch):
     monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
     output = attnlib("run", "attend/readout", "-p", "seeds=1").output
     assert "8 of 9 numbers; all are in" in output
+
+
+def test_a_run_says_how_long_the_command_took_by_the_clock(project, monkeypatch):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    request = recorded(project, {"seeds": 1}, VALUES)
+    put(project.root / request.folder, {"readout.provenance.json": '{"seconds": 6, "training_seconds": 78}'})
+    clock = iter([0.0, 110.0])
+    monkeypatch.setattr("companion.cli.time.monotonic", lambda: next(clock, 110.0))
+    monkeypatch.setattr("companion.book.workflow.run", lambda *_, **__: 0)
+    monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
+    output = attnlib("run", "attend/readout", "-p", "seeds=1").output
+    assert "this command took 1 min 50 s\n" in output
+    assert "minutes" not in output
 
 
 def test_the_notebook_of_a_run_begins_with_what_opens_it(project):
