@@ -368,11 +368,13 @@ def counterpart_of(key: str, values: Mapping) -> str | None:
 def _nearest_name(piece: str, content: Mapping) -> str | None:
     if piece in content:
         return piece
-    usual_cell = piece.partition("-")[0]
-    if usual_cell in content:
-        return usual_cell
+    architecture = piece.partition("-")[0]
+    for name in content:
+        if name.partition("-")[0] == architecture:
+            return name
     if piece in OWN_TASKS:
-        return next((name for name in NEAREST_TASKS if name in content), None)
+        tasks = [*NEAREST_TASKS, *(name for name in content if name in registry.names())]
+        return next((name for name in tasks if name in content), None)
     return None
 
 
@@ -388,6 +390,8 @@ def diff_lines(comparison: Comparison, names: tuple[str, str], *, everything: bo
         else:
             yield f"the numbers of {name} are beside those of {other}"
     total = len(comparison.numbers)
+    if not total and not comparison.equal:
+        yield "they have no number in common: compare runs of the same task and architecture"
     yield f"{total} numbers differ, {comparison.equal} are equal"
     only_first, only_second = comparison.apart
     if only_first or only_second:

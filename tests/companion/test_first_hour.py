@@ -242,6 +242,24 @@ def test_another_cell_is_compared_with_the_usual_one(project):
     assert "scan.AED-lstm.share: 0.750 (no interval) → 0.250 (no interval)" in output
 
 
+def test_two_cells_are_compared_with_one_another():
+    kinds = ("AED-lstm", "AED-vanilla")
+    first, second = (Result("readout", "quick", {}, numbers_of("scan", kind), {}, {}) for kind in kinds)
+    assert compare(first, second).compared_as == {"AED-vanilla": "AED-lstm"}
+
+
+def test_a_text_is_compared_with_a_synthetic_task_where_there_is_no_other_text():
+    tasks = ("scan", "parallel")
+    first, second = (Result("readout", "quick", {}, numbers_of(task), {}, {}) for task in tasks)
+    assert compare(first, second).compared_as == {"parallel": "scan"}
+
+
+def test_runs_without_a_number_in_common_are_said_to_have_none(project):
+    recorded(project, {"seeds": 1}, numbers_of("scan"))
+    save(project.root, numbers_of("one_to_one"), experiment="readout")
+    assert "they have no number in common" in attnlib("diff", "1").output
+
+
 def test_a_text_of_ones_own_may_be_the_first_of_two_runs():
     tasks = ("parallel", "multi30k_en_fr")
     first, second = (Result("readout", "quick", {}, numbers_of(task), {}, {}) for task in tasks)
