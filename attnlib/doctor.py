@@ -17,7 +17,7 @@ class Finding:
         remedy: how to get what is missing, a command or a sentence.
 
     Example:
-        >>> Finding("plots", "pictures", "pandas", "pip install pandas").line
+        >>> Finding("plots", "pictures", "pandas", remedy="pip install pandas").line
         'plots: missing pandas, needed for pictures: pip install pandas'
     """
 
@@ -90,7 +90,7 @@ def doctor_command(others: Iterable[Finding] = ()) -> None:
         others: findings of what builds on the library.
 
     Example:
-        >>> doctor_command([Finding("fonts", "pictures", "Inter", "install it")])  # doctest: +ELLIPSIS
+        >>> doctor_command([Finding("fonts", "pictures", "Inter", remedy="install it")])  # doctest: +ELLIPSIS
         attnlib: all there, for the library, version ...
         extra hf: ...
         fonts: missing Inter, needed for pictures: install it

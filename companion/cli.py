@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -105,7 +106,8 @@ def figures(
     if is_about_one:
         _print_parameters(chosen[0])
     else:
-        print("Minutes include the training of networks, which figures share; ~ is elsewhere, — not run.")
+        print("Minutes include the training of networks, which figures share. ~1.5 means that a figure took")
+        print("1.5 minutes on another machine and has not been made here; — means that it has not been run.")
         print("`attnlib figures FIGURE` lists a figure's parameters, `attnlib run FIGURE` makes it.")
 
 
@@ -238,6 +240,7 @@ def run(
     from companion.book.parameters import own_text_sentences, request_of
     from companion.book.plan import bring_data
 
+    began = time.monotonic()
     project = current_project()
     chosen = find_all(project, figure)
     requests = [request_of(page.id, profile, parameter or []) for page in chosen]
@@ -255,13 +258,27 @@ def run(
     if published and not explain:
         _keep(project)
     if not explain:
+        print(f"this command took {_duration(time.monotonic() - began)}")
         for path, request in zip(outputs, requests, strict=True):
             _print_outcome(project, request, path)
     raise typer.Exit(min(1, code))
 
 
+def _duration(seconds: float) -> str:
+    """Return a time as a clock shows it.
+
+    >>> [_duration(seconds) for seconds in (9.4, 69.0, 3_725.0)]
+    ['9 s', '1 min 9 s', '1 h 2 min']
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def _print_outcome(project: Project, request: "Request", notebook: Path) -> None:
-    """Print what a run has to say: its main numbers, how long it took, and what to open."""
+    """Print what a run has to say: its main numbers, and what to open."""
     from companion.book.own_runs import OwnRun, leaves, main_numbers
 
     if not notebook.is_file():
@@ -276,8 +293,6 @@ def _print_outcome(project: Project, request: "Request", notebook: Path) -> None
             total = sum(1 for _ in leaves(own_run.result.values))
             if total > len(numbers):
                 print(f"{len(numbers)} of {total} numbers; all are in {own_run.result_file}")
-        if own_run.minutes is not None:
-            print(f"{own_run.minutes:.1f} minutes, including networks that were trained before")
         print(f"`attnlib diff {own_run.name}` compares it with the book")
     for picture in sorted(notebook.with_suffix(".files").glob("*.svg")):
         print(f"open {picture.as_uri()}")

@@ -50,7 +50,7 @@ class TokenBatch(ShowsShapes):
 
     Example:
         >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
-        >>> TokenBatch(ids, ids > 0, ids, ids > 0).packed().source.tolist()
+        >>> TokenBatch(ids, ids > 0, ids, target_mask=ids > 0).packed().source.tolist()
         [[5, 6, 0], [7, 8, 9]]
     """
 
@@ -345,7 +345,7 @@ def batch_of_mapping(
     if read is not None:
         read = as_ids(read, "decoder_input_ids")
     if frames is not None:
-        return FrameBatch(source, labels, target_mask, read=read, source_mask=source_mask)
+        return FrameBatch(source, labels, target_mask, read=read, frames_mask=source_mask)
     if source_mask is None:
         source_mask = torch.ones_like(source, dtype=torch.bool)
     return TokenBatch(source, source_mask, labels, target_mask=target_mask, read=read)

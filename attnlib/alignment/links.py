@@ -231,7 +231,7 @@ class LinkedPair:
 
     Example:
         >>> best = BestSources(np.array([[0]]), np.array([[0.75]]))
-        >>> LinkedPair(0, ("Haus",), ("house",), best).best.links(0)
+        >>> LinkedPair(0, ("Haus",), ("house",), best=best).best.links(0)
         [(0, 0)]
     """
 

@@ -99,7 +99,8 @@ def sums_by_choice(
     Example:
         >>> import numpy as np
         >>> from attnlib.alignment.links import BestSources
-        >>> pair = LinkedPair(0, ("Haus",), ("house",), BestSources(np.array([[0]]), np.array([[0.75]])))
+        >>> best = BestSources(np.array([[0]]), np.array([[0.75]]))
+        >>> pair = LinkedPair(0, ("Haus",), ("house",), best=best)
         >>> head = HeadChoice(0, 0)
         >>> sums_by_choice([pair], {0: Gold([(0, 0)])}, [head])[head].result().error_rate
         0.0
@@ -259,7 +260,8 @@ def row_of_links(
     Example:
         >>> import numpy as np
         >>> from attnlib.alignment.links import BestSources
-        >>> pair = LinkedPair(0, ("Haus",), ("house",), BestSources(np.array([[0]]), np.array([[0.75]])))
+        >>> best = BestSources(np.array([[0]]), np.array([[0.75]]))
+        >>> pair = LinkedPair(0, ("Haus",), ("house",), best=best)
         >>> gold = {0: Gold([(0, 0)])}
         >>> row_of_links("forward", "diagonal", [pair], gold=gold, links=diagonal_links)["recall"]
         1.0

@@ -105,3 +105,29 @@ def has_learned(learned: dict[str, int | float]) -> bool:
     less_loss = learned["loss"] < learned["loss_by_frequency"]
     more_right = learned["accuracy"] > learned["most_frequent"]
     return less_loss and more_right and math.isfinite(learned["loss"])
+
+
+def not_learned(learned: dict[str, int | float]) -> str:
+    """Return the warning that a model has not learned its text, with the numbers that show it.
+
+    Args:
+        learned: what :meth:`Learned.result` returned; empty where nothing was scored.
+
+    Returns:
+        Two sentences; an empty text where the model has learned the text, or nobody knows.
+
+    Example:
+        >>> learned = {"accuracy": 0.02, "most_frequent": 0.1, "loss": 4.5, "loss_by_frequency": 3.0}
+        >>> not_learned(learned)[:77]
+        'The model has not learned this text: it predicts 2% of the next words, where '
+        >>> not_learned(learned | {"accuracy": 0.9, "loss": 0.3})
+        ''
+    """
+    if not learned or has_learned(learned):
+        return ""
+    return (
+        f"The model has not learned this text: it predicts {learned['accuracy']:.0%} of the next words, "
+        f"where the most frequent word alone is right in {learned['most_frequent']:.0%}, at a loss of "
+        f"{learned['loss']:.2f}, where guessing by frequency has {learned['loss_by_frequency']:.2f}. Its "
+        "attention may mean nothing."
+    )

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from attnlib.adapters.single_stack import is_single_stack
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.learned import SCORED
+from attnlib.analysis.learned import SCORED, not_learned
 from attnlib.analysis.passes import fit_shard, judge_shard
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import STAGES, HoldOut, Shard, Stream
@@ -97,6 +97,8 @@ def analyse_command(options: AnalyseOptions) -> None:
         write_report(analysis, options.out, title=title, name=job.name, tables=tables)
     if options.sentence:
         console.print(f"your sentences, with the terms of every head: {options.out / 'sentences.csv'}")
+    if warning := not_learned(analysis.learned):
+        console.print(warning)
     console.print(f"report: {options.out / 'index.html'}")
 
 

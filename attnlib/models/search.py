@@ -8,7 +8,7 @@ their loop.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -201,7 +201,10 @@ def _rows(state: Any, chosen: Int[Tensor, " rows"]) -> Any:
     if isinstance(state, Tensor):
         return state.index_select(0, chosen)
     if is_dataclass(state):
-        return type(state)(*(_rows(getattr(state, field.name), chosen) for field in fields(state)))
+        rows = {}
+        for field in fields(state):
+            rows[field.name] = _rows(getattr(state, field.name), chosen)
+        return replace(state, **rows)
     return state
 
 

@@ -136,7 +136,7 @@ class Source(ShowsShapes):
         summary: Cho's c; None for other links.
 
     Example:
-        >>> Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, None).summary is None
+        >>> Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, summary=None).summary is None
         True
     """
 
@@ -175,7 +175,7 @@ class Reading:
         carried: what the last step left.
 
     Example:
-        >>> source = Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, None)
+        >>> source = Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, summary=None)
         >>> Reading(source, Carried(torch.zeros(1, 2, 4), None, None)).source is source
         True
     """

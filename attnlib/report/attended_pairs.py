@@ -1,6 +1,7 @@
 """Sentence pairs, one after another, with the cross-attention of a model and the words of its pieces."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
@@ -11,6 +12,7 @@ from torch import Tensor
 from attnlib.adapters.token_batch import LineBatch, line_batches
 from attnlib.alignment.links import cross_attention
 from attnlib.alignment.words import NO_WORD, Words, split_words, words_at
+from attnlib.analysis.learned import SCORED, Learned
 from attnlib.analysis.stream import Stream
 from attnlib.arrays import ShowsShapes
 from attnlib.errors import BadInput
@@ -89,12 +91,15 @@ class Passes(Protocol):
         """
         ...
 
-    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+    def pairs(
+        self, layers: Collection[int], after_batch: Callable[[int], None], learned: Learned | None = None
+    ) -> Iterator[AttendedPair]:
         """Yield the sentence pairs, with the cross-attention of some layers.
 
         Args:
             layers: numbers of the layers.
             after_batch: is called after each batch with the number of batches read.
+            learned: scores the predictions of the first batches; None scores nothing.
 
         Yields:
             Sentence pairs in the order of the text.
@@ -180,12 +185,15 @@ class CheckpointPasses:
         """
         return number_of_batches(self.text, self.batch_size)
 
-    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+    def pairs(
+        self, layers: Collection[int], after_batch: Callable[[int], None], learned: Learned | None = None
+    ) -> Iterator[AttendedPair]:
         """Yield the sentence pairs, with the cross-attention of some layers.
 
         Args:
             layers: numbers of the layers.
             after_batch: is called after each batch with the number of batches read.
+            learned: scores the predictions of the first batches; None scores nothing.
 
         Yields:
             Sentence pairs in the order of the text, without those that have an empty side.
@@ -201,7 +209,11 @@ class CheckpointPasses:
             positions=(self.checkpoint.positions["source"], self.checkpoint.positions["target"]),
         )
         for n_read, batch in enumerate(batches, start=1):
-            yield from self._pairs_of(adapter.trace(batch.tokens), batch)
+            trace = adapter.trace(batch.tokens)
+            if learned is not None and n_read <= SCORED and not self.generate:
+                with suppress(BadInput):  # a model without an output layer can be aligned all the same
+                    learned.add(trace, adapter.logits(trace), self.checkpoint.never_written())
+            yield from self._pairs_of(trace, batch)
             after_batch(n_read)
 
     def _pairs_of(self, trace: Trace, batch: LineBatch) -> Iterator[AttendedPair]:
@@ -402,12 +414,15 @@ class StreamPasses:
         """
         return self.stream.n_batches
 
-    def pairs(self, layers: Collection[int], after_batch: Callable[[int], None]) -> Iterator[AttendedPair]:
+    def pairs(
+        self, layers: Collection[int], after_batch: Callable[[int], None], learned: Learned | None = None
+    ) -> Iterator[AttendedPair]:
         """Yield the sentence pairs, with the cross-attention of some layers.
 
         Args:
             layers: numbers of the layers.
             after_batch: is called after each batch with the number of batches read.
+            learned: scores the predictions of the first batches; None scores nothing.
 
         Yields:
             Sentence pairs in the order of the stream.
@@ -415,6 +430,8 @@ class StreamPasses:
         number = 0
         for n_read, batch in self.stream.numbered():
             trace = self.stream.trace(batch).validated()
+            if learned is not None and n_read < SCORED and self.stream.logits is not None:
+                learned.add(trace, self.stream.logits(trace), self.stream.never_written)
             weights = {layer: heads for layer, heads in cross_attention(trace).items() if layer in layers}
             for row in range(len(trace.source_mask)):
                 n_source, n_target = int(trace.source_mask[row].sum()), int(trace.target_mask[row].sum())

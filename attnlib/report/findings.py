@@ -5,7 +5,7 @@ import statistics
 from operator import itemgetter
 from typing import Any
 
-from attnlib.analysis.learned import has_learned
+from attnlib.analysis.learned import not_learned
 from attnlib.analysis.results import EVEN, Analysis, is_even
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.errors import first_names
@@ -131,7 +131,7 @@ def _facts_of_notes(analysis: Analysis) -> dict[str, Any]:
     return {
         "frames": reads_frames(analysis),
         "encoder_alone": is_encoder,
-        "has_learned": bool(analysis.learned) and has_learned(analysis.learned),
+        "not_learned": not_learned(analysis.learned),
         "even": sum(is_even(row) for row in heads),
         "sure": interval_widths(analysis),
         "within": 1 - EVEN,

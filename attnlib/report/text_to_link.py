@@ -10,6 +10,7 @@ from typing import Literal
 
 from attnlib.alignment.links import MEAN, HeadChoice, LinkedPair, Shift, best_sources
 from attnlib.alignment.score_table import FITTED_ON, Lexicon
+from attnlib.analysis.learned import Learned, not_learned
 from attnlib.errors import BadInput
 from attnlib.progress import AfterBatch, Follower
 from attnlib.report.attended_pairs import CheckpointPasses, Passes, WordPair
@@ -30,6 +31,8 @@ class ReadPairs:
         n_cut: number of pairs whose last words have no links.
         is_whole: whether the whole text was read.
         unknown: share of the pieces that the tokenizer does not know, by side.
+        learned: how well the model predicts the first of them, see
+            :meth:`~attnlib.analysis.learned.Learned.result`; empty where it writes them.
 
     Example:
         >>> ReadPairs(pairs=(), n_unjoined=1).notes(n_lines=3)[0]
@@ -41,6 +44,7 @@ class ReadPairs:
     n_cut: int = 0
     is_whole: bool = True
     unknown: Mapping[str, float] = field(default_factory=dict)
+    learned: dict[str, int | float] = field(default_factory=dict)
 
     def notes(self, n_lines: int) -> list[str]:
         """Return what a reader must know of the text.
@@ -71,6 +75,8 @@ class ReadPairs:
                     f"{share:.0%} of the {side} pieces are unknown to the tokenizer, so that links rest on "
                     "little: is it the language that the model reads there, written as in its training?"
                 )
+        if warning := not_learned(self.learned):
+            notes.append(warning)
         return notes
 
 
@@ -122,11 +128,12 @@ class TextToLink:
             BadInput: no pair can be linked.
         """
         after_batch = self._after_batch(most)
+        learned = Learned()
         pairs = []
         n_unjoined = n_cut = 0
         n_pieces: Counter[str] = Counter()
         n_unknown: Counter[str] = Counter()
-        for pair in islice(self.passes.pairs(self._layers(choices), after_batch), most):
+        for pair in islice(self.passes.pairs(self._layers(choices), after_batch, learned), most):
             if pair.source is None or pair.target is None:
                 n_unjoined += 1
                 continue
@@ -143,7 +150,12 @@ class TextToLink:
         is_whole = most is None or len(pairs) + n_unjoined < most
         unknown = {side: n_unknown[side] / number for side, number in n_pieces.items() if number}
         return ReadPairs(
-            pairs=tuple(pairs), n_unjoined=n_unjoined, n_cut=n_cut, is_whole=is_whole, unknown=unknown
+            pairs=tuple(pairs),
+            n_unjoined=n_unjoined,
+            n_cut=n_cut,
+            is_whole=is_whole,
+            unknown=unknown,
+            learned=learned.result(),
         )
 
     def _after_batch(self, most: int | None) -> AfterBatch:

@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _make_result_or_say_why_not(project, request)
         execute(project, request)
-        progress.note(project.build, request.figure, time.monotonic() - started)
+        progress.note(project.build, request.job, time.monotonic() - started)
     except FigureFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,11 @@ ACCURACIES = (
     "bleu",
 )  # the first that a run has
 MOST_ACCURACIES = 3
+OWN_TASKS = ("parallel", "aligned", "own")  # names that results give to a reader's own text
+NEAREST_TASKS = (  # texts of the book, the first that a result has is compared with a reader's own
+    "multi30k_en_fr", "multi30k_en_de", "multi30k_de_en", "tatoeba_en_fr", "europarl_de_en", "iwslt14_de_en",
+    "sst", "sms_spam", "ag_news", "imdb",
+)  # fmt: skip
 MOST_DIFFERENCES = 30  # that are printed
 
 
@@ -119,10 +124,17 @@ def _start(run: OwnRun) -> datetime:
 def find_run(project: Project, name: str) -> OwnRun:
     """The run with this number of ``attnlib status``, this name, or this end of a name.
 
-    Raises UnknownName: there is none. BadInput: the end belongs to several.
+    A number is never the end of a name.
+
+    Raises UnknownName: there is none. BadInput: no run has this number, or the end belongs to several.
     """
     runs = own_runs(project)
-    if name.isdecimal() and 1 <= int(name) <= len(runs):
+    if not runs:
+        raise BadInput("there is no run yet: `attnlib run FIGURE -p NAME=VALUE` makes one")
+    if name.removeprefix("-").isdecimal():
+        if not 1 <= int(name) <= len(runs):
+            known = "the only run is 1" if len(runs) == 1 else f"there are {len(runs)} runs, 1 to {len(runs)}"
+            raise BadInput(f"no run {name}: {known}; `attnlib status` lists them")
         return runs[int(name) - 1]
     named = [run for run in runs if run.name.endswith(Path(name).name) or name == run.name]
     if not named:
@@ -271,6 +283,8 @@ class Comparison:
     numbers: dict[str, tuple[str, str]]
     equal: int  #: numbers that are the same
     apart: tuple[int, int]  #: numbers that only the first has, and only the second
+    #: names of the second, of a text or a cell, that the first lacks, with the name they are compared with
+    compared_as: dict[str, str] = field(default_factory=dict)
 
 
 def compare(first: Result, second: Result) -> Comparison:
@@ -288,17 +302,80 @@ def compare(first: Result, second: Result) -> Comparison:
         for name in sorted(first.config.keys() | second.config.keys())
         if first.config.get(name) != second.config.get(name)
     }
-    of_first, of_second = list(leaves(first.values)), set(leaves(second.values))
-    common = [key for key in of_first if key in of_second]
+    pairs, compared_as = pair_keys(first.values, second.values)
     numbers, equal = {}, 0
-    for key in common:
+    for key_of_first, key in pairs:
         with suppress(AttnlibError):  # a branch that could not be run has no number
-            estimates = look_up(first.values, key), look_up(second.values, key)
+            estimates = look_up(first.values, key_of_first), look_up(second.values, key)
             if estimates[0] == estimates[1]:
                 equal += 1
             else:
                 numbers[key] = (str(estimates[0]), str(estimates[1]))
-    return Comparison(settings, numbers, equal, (len(of_first) - len(common), len(of_second) - len(common)))
+    only_first = set(leaves(first.values)) - {key_of_first for key_of_first, _ in pairs}
+    only_second = set(leaves(second.values)) - {key for _, key in pairs}
+    return Comparison(settings, numbers, equal, (len(only_first), len(only_second)), compared_as)
+
+
+def pair_keys(first: Mapping, second: Mapping) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Pair the keys of two results' values, accuracy first.
+
+    A text of the reader's own is paired with the nearest task of the other result, and another cell with the
+    usual one, where the other result has no such name.
+
+    Returns:
+        pairs: the first's key and the second's.
+        compared_as: names of the second that are paired with another name, with that name of the first.
+
+    >>> pair_keys({"scan": {"AED": {"share": 0.4}}}, {"scan": {"AED-lstm": {"share": 0.5}}})
+    ([('scan.AED.share', 'scan.AED-lstm.share')], {'AED-lstm': 'AED'})
+    """
+    of_first, of_second = list(leaves(first)), list(leaves(second))
+    of_first = [*dict.fromkeys([*accuracies(first), *of_first])]
+    of_second = [*dict.fromkeys([*accuracies(second), *of_second])]
+    known, known_to_second = set(of_first), set(of_second)
+    pairs: dict[str, str] = {}  # by key of the second
+    for key in of_second:
+        counterpart = key if key in known else counterpart_of(key, first)
+        if counterpart in known:
+            pairs[key] = counterpart
+    paired = set(pairs.values())
+    for key in of_first:
+        if key not in paired:
+            counterpart = counterpart_of(key, second)
+            if counterpart in known_to_second and counterpart not in pairs:
+                pairs[counterpart] = key
+    compared_as = {}
+    for key, key_of_first in pairs.items():
+        for piece, piece_of_first in zip(key.split("."), key_of_first.split("."), strict=True):
+            if piece != piece_of_first:
+                compared_as[piece] = piece_of_first
+    return [(key_of_first, key) for key, key_of_first in pairs.items()], compared_as
+
+
+def counterpart_of(key: str, values: Mapping) -> str | None:
+    """Return the key in other values of the same number at the nearest task and cell; None without one."""
+    content: object = values
+    path = []
+    for piece in key.split("."):
+        name = _nearest_name(piece, content) if isinstance(content, Mapping) else None
+        if name is None:
+            return None
+        path.append(name)
+        content = content[name]
+    return ".".join(path)
+
+
+def _nearest_name(piece: str, content: Mapping) -> str | None:
+    if piece in content:
+        return piece
+    architecture = piece.partition("-")[0]
+    for name in content:
+        if name.partition("-")[0] == architecture:
+            return name
+    if piece in OWN_TASKS:
+        tasks = [*NEAREST_TASKS, *(name for name in content if name in registry.names())]
+        return next((name for name in tasks if name in content), None)
+    return None
 
 
 def diff_lines(comparison: Comparison, names: tuple[str, str], *, everything: bool) -> Iterator[str]:
@@ -307,7 +384,14 @@ def diff_lines(comparison: Comparison, names: tuple[str, str], *, everything: bo
     yield f"second: {names[1]}"
     for name, (first, second) in comparison.settings.items():
         yield f"  {name}: {shown(first)} → {shown(second)}"
+    for name, other in comparison.compared_as.items():
+        if {name, other} & {*OWN_TASKS}:
+            yield f"the numbers of your own text are beside those of another: {other} → {name}"
+        else:
+            yield f"the numbers of {name} are beside those of {other}"
     total = len(comparison.numbers)
+    if not total and not comparison.equal:
+        yield "they have no number in common: compare runs of the same task and architecture"
     yield f"{total} numbers differ, {comparison.equal} are equal"
     only_first, only_second = comparison.apart
     if only_first or only_second:
@@ -334,4 +418,5 @@ def book_result(project: Project, request: Request) -> Result:
 def as_json(comparison: Comparison) -> str:
     """A comparison for programs."""
     content = {"settings": comparison.settings, "numbers": comparison.numbers, "equal": comparison.equal}
+    content["compared_as"] = comparison.compared_as
     return json.dumps(content, indent=1, ensure_ascii=False)

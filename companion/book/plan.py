@@ -135,7 +135,7 @@ def bring_data(requests: Iterable[Request]) -> None:
 
     if os.environ.get("ATTNLIB_DATA"):
         return
-    for name in sorted({data for request in requests for data in _data_sets(request)}):
+    for name in sorted({data for request in requests for data in data_sets_of(request)}):
         dataset = sources.dataset(name)
         if all(status.state == "ok" for status in sources.check(dataset)):
             continue
@@ -146,7 +146,7 @@ def bring_data(requests: Iterable[Request]) -> None:
             print(f"{name}: {error}", file=sys.stderr)
 
 
-def _data_sets(request: Request) -> set[str]:
+def data_sets_of(request: Request) -> set[str]:
     """Names of the published data sets that a request reads, were all of them here."""
     from companion.runs.identity import run_record
 

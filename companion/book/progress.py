@@ -33,7 +33,7 @@ _MADE_BY = {
     "site": "site",
 }
 _PLANNED = re.compile(rf"^({'|'.join(_MADE_BY)}) +(\d+)$")
-_STARTED = re.compile(r"^Job (\d+): make (\S+)")
+_STARTED = re.compile(r"^Job (\d+): make (.+?)\s*$")  # a figure, with its profile or run where it has one
 _ENDED = re.compile(rf"^Finished jobid: (\d+) \(Rule: ({'|'.join(_MADE_BY)})\)")
 _SHOWN = ("error:", "cannot be run:", "downloading ")  # beginnings of lines that a reader has to see
 
@@ -47,7 +47,12 @@ def note(build: Path, job: str, seconds: float) -> None:
 
 def last_seconds(build: Path) -> dict[str, float]:
     """Seconds that each job took when it ran last, here or else when ``seconds.json`` was written."""
-    seconds = dict(_shipped())
+    return _shipped() | noted_seconds(build)
+
+
+def noted_seconds(build: Path) -> dict[str, float]:
+    """Seconds that each job took when it ran last in this checkout."""
+    seconds: dict[str, float] = {}
     path = build / NOTES
     if path.is_file():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -64,6 +69,11 @@ def _shipped() -> dict[str, float]:
     return json.loads(SHIPPED.read_text(encoding="utf-8")) if SHIPPED.is_file() else {}
 
 
+def _is_of_book(job: str) -> bool:
+    """Return True for a quick figure of the book or the site; other jobs have options behind their names."""
+    return " " not in job
+
+
 class Progress:
     """Follows the log of Snakemake and shows how far the build is.
 
@@ -78,6 +88,7 @@ class Progress:
         self.stream = stream or sys.stderr
         self.at_once = at_once
         self.seconds = last_seconds(build)
+        self._noted = noted_seconds(build).keys()
         self.planned: Counter[str] = Counter()  # how many networks, results, figures and sites
         self.done: Counter[str] = Counter()
         self.started: dict[str, float] = {}  # when, by job
@@ -116,8 +127,10 @@ class Progress:
 
     def seconds_left(self) -> float:
         """What the jobs that are still to come take, shared out over those that run at once."""
-        coming = max(0, self.planned.total() - len(self.started))
-        known = [seconds for job, seconds in self.seconds.items() if job not in self.started]
+        coming = self._n_coming()
+        known = [
+            seconds for job, seconds in self.seconds.items() if job not in self.started and _is_of_book(job)
+        ]
         usual = sum(known) / len(known) if known else USUAL
         slowness = self.slowness()
         under_way = 0.0
@@ -125,6 +138,21 @@ class Progress:
             passed = time.monotonic() - self.started[job]
             under_way += max(0.0, slowness * self.seconds.get(job, usual) - passed)
         return (coming * slowness * usual + under_way) / self.at_once
+
+    def _n_coming(self) -> int:
+        return max(0, self.planned.total() - len(self.started))
+
+    def _left_in_words(self) -> str:
+        """Return how long it still takes, and what that presumes where the jobs have not run here before."""
+        minutes = self.seconds_left() / 60
+        left = "less than a minute left" if minutes < 1 else f"about {minutes:.0f} min left"
+        if self._n_coming() or self.done.total():
+            return left
+        if any(job not in self.seconds for job in self._jobs.values()):
+            return "it has not run here before, so the time left is not known"
+        if any(job not in self._noted for job in self._jobs.values()):
+            return f"{left} if its networks are trained already"
+        return left
 
     def show(self) -> None:
         """Show the line, in place of the last one where the stream is a terminal."""
@@ -153,8 +181,7 @@ class Progress:
         made = ", ".join(counts)
         if self.done.total() >= self.planned.total():
             return made or "the site is made"
-        minutes = self.seconds_left() / 60
-        left = "less than a minute left" if minutes < 1 else f"about {minutes:.0f} min left"
+        left = self._left_in_words()
         if self.planned["site"] > self.done["site"]:
             left = f"{left}, the site included"
         return f"{made}, {left}" if made else left
@@ -173,4 +200,5 @@ class Progress:
 
 if __name__ == "__main__":
     project = current_project()
-    write_json_atomic(SHIPPED, dict(sorted(last_seconds(project.build).items())))
+    of_book = {job: seconds for job, seconds in last_seconds(project.build).items() if _is_of_book(job)}
+    write_json_atomic(SHIPPED, dict(sorted(of_book.items())))

@@ -88,6 +88,17 @@ class Request:
         return f"build/runs/{self.name}" if self.parameters else RESULTS[self.profile]
 
     @property
+    def job(self) -> str:
+        """Name of the job that makes its figure, as the log of Snakemake has it.
+
+        >>> Request("attend/readout").job, Request("attend/readout", "paper").job
+        ('attend/readout', 'attend/readout --profile paper')
+        """
+        if self.profile == "quick" and not self.parameters:
+            return self.figure
+        return " ".join(self.words)
+
+    @property
     def words(self) -> list[str]:
         """For the command line of a job, which :meth:`parsed` reads."""
         standard = [self.figure, "--profile", self.profile]

@@ -7,6 +7,7 @@ import pytest
 
 from attnlib import doctor
 from attnlib.doctor import Finding, findings_of_library
+from attnlib.errors import BadInput
 from companion import doctor as book
 from companion.paths import ROOT
 
@@ -47,6 +48,29 @@ def test_data_that_are_missing_are_named_with_the_command_that_brings_them(monke
     monkeypatch.setattr(book.sources, "find", lambda data, file: None)
     lines = "\n".join(finding.line for finding in book.findings_of_book())
     assert "attnlib data fetch multi30k" in lines
+
+
+def line_of(name):
+    (line,) = (finding.line for finding in book.findings_of_book() if finding.name == f"data {name}")
+    return line
+
+
+def test_the_figures_that_read_a_data_set_are_named():
+    assert "attend/translators, attend/word_alignment" in line_of("europarl")
+    assert re.search(r"attend/alignment_breakdown, .* and \d+ more figures", line_of("multi30k"))
+
+
+def test_a_data_set_that_no_figure_reads_says_so():
+    assert "no figure of the book reads it" in line_of("news_commentary")
+
+
+def test_outside_of_a_checkout_no_figure_is_named(monkeypatch):
+    monkeypatch.setattr(book, "current_project", outside)
+    assert "figures of the book" in line_of("europarl")
+
+
+def outside():
+    raise BadInput("this works in a checkout of the book")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from attnlib.cli import app
 from attnlib.errors import BadInput, UnknownName
 from companion.book.execute import _opening
-from companion.book.own_runs import compare, find_run, main_numbers, opening, own_runs
+from companion.book.own_runs import OwnRun, compare, find_run, main_numbers, opening, own_runs
 from companion.book.project import find_all
 from companion.cli import _figures_beginning
 from companion.results import registry
@@ -57,6 +57,12 @@ def test_the_minutes_of_a_figure_that_was_not_made_are_those_of_elsewhere(projec
     monkeypatch.setattr("companion.cli.last_seconds", lambda _: {"attend/readout": 90.0})
     minutes = {line.split()[0]: line.split()[1] for line in attnlib("figures").output.splitlines()[1:4]}
     assert minutes == {"attend/interchange": "—", "attend/readout": "~1.5", "learn/agreement": "—"}
+
+
+def test_the_signs_of_minutes_are_explained(project):
+    output = attnlib("figures").output
+    assert "~1.5 means that a figure took\n1.5 minutes on another machine" in output
+    assert "— means that it has not been run" in output
 
 
 def test_no_claim_is_judged_for_the_list(project, monkeypatch):
@@ -160,6 +166,21 @@ def test_an_unknown_run_is_refused(project):
         find_run(project, "attend-readout-seed-1")
 
 
+@pytest.mark.parametrize("number", ["3", "0", "12345678901"])
+def test_a_number_is_never_the_end_of_a_name(project, monkeypatch, number):
+    for seeds in (1, 2):
+        recorded(project, {"seeds": seeds}, VALUES)
+    monkeypatch.setattr(OwnRun, "name", f"attend-readout-{number}")
+    with pytest.raises(BadInput, match=rf"no run {number}: there are 2 runs, 1 to 2"):
+        find_run(project, number)
+
+
+def test_without_a_run_there_is_nothing_to_compare(project):
+    result = attnlib("diff", "1")
+    assert result.exit_code == 2
+    assert "there is no run yet" in result.stderr
+
+
 def test_a_folder_that_is_no_run_is_passed_over(project):
     put(project.build / "runs" / "x", {"run.json": "{"})
     assert own_runs(project) == []
@@ -188,6 +209,69 @@ def test_a_run_is_compared_with_the_book(project):
     output = attnlib("diff", "1").output
     assert "1 numbers differ, 1 are equal" in output
     assert "mine.AED.share: 0.750 (no interval) → 0.250 [0.200, 0.300], n = 3" in output
+
+
+def numbers_of(task, kind="AED", share=0.25):
+    return {task: {kind: {"share": share, "token_accuracy": 0.5}}}
+
+
+@pytest.mark.parametrize(
+    ("book", "text"),
+    [
+        pytest.param("multi30k_en_de", "parallel", id="a text"),
+        pytest.param("tatoeba_en_fr", "aligned", id="a text with links"),
+        pytest.param("sst", "own", id="labelled texts"),
+    ],
+)
+def test_a_text_of_ones_own_is_compared_with_a_text_of_the_book(project, book, text):
+    recorded(project, {"source": "/my.en"}, {"by_task": numbers_of(text)})
+    book_values = {"by_task": numbers_of("scan", share=0.1) | numbers_of(book, share=0.75)}
+    save(project.root, book_values, experiment="readout")
+    output = attnlib("diff", "1", columns=160).output
+    assert f"your own text are beside those of another: {book} → {text}" in output
+    assert "1 numbers differ, 1 are equal" in output
+    assert "2 numbers only in the first, 0 only in the second" in output
+    assert f"by_task.{text}.AED.share: 0.750 (no interval) → 0.250 (no interval)" in output
+
+
+def test_another_cell_is_compared_with_the_usual_one(project):
+    recorded(project, {"cell": ["lstm"]}, numbers_of("scan", "AED-lstm"))
+    save(project.root, numbers_of("scan", share=0.75), experiment="readout")
+    output = attnlib("diff", "1").output
+    assert "the numbers of AED-lstm are beside those of AED" in output
+    assert "scan.AED-lstm.share: 0.750 (no interval) → 0.250 (no interval)" in output
+
+
+def test_two_cells_are_compared_with_one_another():
+    kinds = ("AED-lstm", "AED-vanilla")
+    first, second = (Result("readout", "quick", {}, numbers_of("scan", kind), {}, {}) for kind in kinds)
+    assert compare(first, second).compared_as == {"AED-vanilla": "AED-lstm"}
+
+
+def test_a_text_is_compared_with_a_synthetic_task_where_there_is_no_other_text():
+    tasks = ("scan", "parallel")
+    first, second = (Result("readout", "quick", {}, numbers_of(task), {}, {}) for task in tasks)
+    assert compare(first, second).compared_as == {"parallel": "scan"}
+
+
+def test_runs_without_a_number_in_common_are_said_to_have_none(project):
+    recorded(project, {"seeds": 1}, numbers_of("scan"))
+    save(project.root, numbers_of("one_to_one"), experiment="readout")
+    assert "they have no number in common" in attnlib("diff", "1").output
+
+
+def test_a_text_of_ones_own_may_be_the_first_of_two_runs():
+    tasks = ("parallel", "multi30k_en_fr")
+    first, second = (Result("readout", "quick", {}, numbers_of(task), {}, {}) for task in tasks)
+    comparison = compare(first, second)
+    assert (comparison.equal, comparison.apart) == (2, (0, 0))
+    assert comparison.compared_as == {"multi30k_en_fr": "parallel"}
+
+
+def test_differences_begin_with_accuracy(project):
+    values = [{"AED": {"share": n, "token_accuracy": n}} for n in (0.5, 0.75)]
+    first, second = (Result("readout", "quick", {}, of_run, {}, {}) for of_run in values)
+    assert list(compare(first, second).numbers) == ["AED.token_accuracy", "AED.share"]
 
 
 def test_a_run_opens_with_the_numbers_that_claims_are_about_at_its_own_task(project):
@@ -239,6 +323,19 @@ def test_a_run_says_how_many_numbers_it_does_not_print(project, monkeypatch):
     monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
     output = attnlib("run", "attend/readout", "-p", "seeds=1").output
     assert "8 of 9 numbers; all are in" in output
+
+
+def test_a_run_says_how_long_the_command_took_by_the_clock(project, monkeypatch):
+    write_paper(project.root / "claims", claim("a-claim", experiment="agreement"))
+    request = recorded(project, {"seeds": 1}, VALUES)
+    put(project.root / request.folder, {"readout.provenance.json": '{"seconds": 6, "training_seconds": 78}'})
+    clock = iter([0.0, 110.0])
+    monkeypatch.setattr("companion.cli.time.monotonic", lambda: next(clock, 110.0))
+    monkeypatch.setattr("companion.book.workflow.run", lambda *_, **__: 0)
+    monkeypatch.setattr("companion.book.plan.bring_data", lambda _: None)
+    output = attnlib("run", "attend/readout", "-p", "seeds=1").output
+    assert "this command took 1 min 50 s\n" in output
+    assert "minutes" not in output
 
 
 def test_the_notebook_of_a_run_begins_with_what_opens_it(project):

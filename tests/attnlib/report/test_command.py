@@ -210,6 +210,9 @@ def test_a_decoder_or_an_encoder_alone_reads_the_source(alone, folder, kind):
     assert {row["kind"] for row in report["heads"]} == {kind}
     assert bool(report["learned"]) == (folder == "decoder")
     page = (alone / "report/index.html").read_text(encoding="utf-8")
+    warned = "The model has not learned this text" in page
+    assert warned == ("The model has not learned this text" in done.output)
+    assert warned == (folder == "decoder")
     assert "sentence pair" not in page
     assert "<bdi>" in page
 

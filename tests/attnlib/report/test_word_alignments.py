@@ -1,6 +1,7 @@
 """Word alignments of checkpoints and streams, compared with loops over the attention of the adapter."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from attnlib import Stream, TokenBatch, align, zoo
 from attnlib.alignment import Gold
 from attnlib.alignment.words import split_words
+from attnlib.analysis.learned import SCORED, Learned, not_learned
 from attnlib.errors import BadInput
 from attnlib.report import Checkpoint, ParallelText
 from attnlib.report.attended_pairs import CheckpointPasses
@@ -242,6 +244,48 @@ def test_gold_links_are_looked_at_before_the_model_reads(words, monkeypatch):
         align(words, SOURCE, TARGET, gold=["0-0"])
 
 
+# Whether the model has learned the text.
+
+
+def test_that_a_model_has_not_learned_the_text_is_said_with_the_numbers_of_analyse(words):
+    stream = words.stream(Sentences(SOURCE, TARGET))
+    learned = Learned()
+    for _, batch in stream.numbered():
+        trace = stream.trace(batch)
+        learned.add(trace, stream.logits(trace), stream.never_written)
+    expected = not_learned(learned.result())
+    assert expected.startswith("The model has not learned this text: it predicts ")
+    for gold in (None, ["0-0"] * len(SOURCE)):
+        assert expected in align(words, SOURCE, TARGET, gold=gold).notes
+    assert expected in align(words, SOURCE, TARGET, layer=0, head=0).notes
+
+
+def test_only_the_first_batches_are_judged(words, monkeypatch):
+    asked = []
+    logits = type(words.adapter()).logits
+    monkeypatch.setattr(
+        type(words.adapter()), "logits", lambda self, trace: asked.append(1) or logits(self, trace)
+    )
+    align(words, SOURCE, TARGET, layer=0, head=0, batch_size=2)
+    assert len(asked) == SCORED < len(SOURCE) / 2
+
+
+def test_of_what_a_model_writes_it_is_not_said(words):
+    assert "not learned" not in " ".join(align(words, SOURCES, layer=0, head=0, longest=7).notes)
+
+
+def test_a_network_that_has_learned_its_text_is_not_warned_about():
+    trained = zoo.load("one_to_one_AO")
+    assert "not learned" not in " ".join(align(trained.stream(), name=trained.word, special=[2]).notes)
+
+
+def test_a_stream_whose_predictions_are_wrong_is_warned_about():
+    trained = zoo.load("one_to_one_AO")
+    stream = trained.stream()
+    wrong = replace(stream, logits=lambda trace: -stream.logits(trace))
+    assert "not learned" in " ".join(align(wrong, name=trained.word, special=[2]).notes)
+
+
 # Networks of the library.
 
 
@@ -326,6 +370,7 @@ def command(folder, *options):
 def test_the_command_writes_what_the_function_returns(folder):
     done = command(folder, "--target", folder / "b.txt", "--layer", "1", "--head", "mean")
     assert done.exit_code == 0, done.output
+    assert "The model has not learned this text" in done.output
     text = ParallelText(folder / "a.txt", folder / "b.txt")
     alignment = align(folder / "tiny", text.source, text.target, layer=1, head="mean")
     assert (folder / "pairs.talp").read_text("utf-8") == alignment.to_pharaoh()

@@ -7,6 +7,7 @@ import pytest
 
 from companion.book import progress
 from companion.book.progress import Progress, last_seconds, note
+from companion.results.request import Request
 
 PLAN = ["figure     2", "site       1", "book       1", "total      4"]
 FIRST = ["Job 1: make attend/readout", "Finished jobid: 1 (Rule: figure)"]
@@ -43,6 +44,36 @@ def test_minutes_left_include_the_site(tmp_path):
 def test_the_first_job_that_starts_says_how_long_all_takes(tmp_path):
     note(tmp_path, "attend/readout", 100)
     assert shown(tmp_path, ["figure     1", FIRST[0]]) == "0 of 1 figures, about 2 min left\n"
+
+
+RUN = "--run build/runs/attend-readout-seeds-1-abc/run.json"
+
+
+def test_a_run_that_nobody_has_made_here_promises_no_time(tmp_path):
+    note(tmp_path, "attend/readout", 10)
+    text = shown(tmp_path, ["run_figure     1", f"Job 1: make {RUN}"])
+    assert text == "0 of 1 figures, it has not run here before, so the time left is not known\n"
+
+
+def test_a_run_that_was_made_here_goes_by_its_own_time(tmp_path):
+    note(tmp_path, "attend/readout", 10)
+    note(tmp_path, RUN, 100)
+    assert shown(tmp_path, ["run_figure     1", f"Job 1: make {RUN}"]) == "0 of 1 figures, about 2 min left\n"
+
+
+def test_a_time_of_elsewhere_presumes_that_networks_are_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "_shipped", lambda: {"attend/readout": 10.0})
+    text = shown(tmp_path, ["figure     1", FIRST[0]])
+    assert text == "0 of 1 figures, less than a minute left if its networks are trained already\n"
+
+
+def test_times_of_runs_are_not_those_of_the_book(tmp_path):
+    assert Request("attend/readout", "quick", {"seeds": 1}).job.startswith("--run build/runs/attend-readout-")
+    note(tmp_path, RUN, 6_000)
+    note(tmp_path, "attend/scan", 60)
+    note(tmp_path, "site", 60)
+    last = shown(tmp_path, PLAN + FIRST).splitlines()[-1]
+    assert last == "1 of 2 figures, about 2 min left, the site included"
 
 
 def test_the_site_alone_is_a_minute(tmp_path):
