@@ -136,7 +136,8 @@ class Source(ShowsShapes):
         summary: Cho's c; None for other links.
 
     Example:
-        >>> Source(torch.zeros(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), None, summary=None).summary is None
+        >>> mask = torch.ones(1, 3, dtype=torch.bool)
+        >>> Source(torch.zeros(1, 3, 4), mask, None, summary=None).summary is None
         True
     """
 
