@@ -16,7 +16,7 @@ from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
 from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
 from companion.claims.verdicts import Verdict
-from companion.claims.verify import ClaimVerdict, chance
+from companion.claims.verify import Chance, ClaimVerdict, chance
 from companion.claims.wording import (
     SOURCES,
     decided_after_looking,
@@ -107,6 +107,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     by_place = {(row.claim.id, row.profile): row for row in rows}
     filters = {
         "accuracy": accuracy,
+        "borderline": borderline,
         "evidence": evidence,
         "judged_in_words": judged_in_words,
         "key_in_words": key_in_words,
@@ -165,6 +166,12 @@ def scorecard_csv(root: Path, rows: Sequence[ClaimVerdict]) -> str:
 def _chapters(root: Path) -> dict[str, tuple[str, str]]:
     """Title and page of the chapter of each experiment."""
     return {page.experiment: (page.title, page.id) for page in discover(Project(root)).values()}
+
+
+def borderline(row: ClaimVerdict, among: Chance) -> bool:
+    """Return True for a verdict of the paper profile that a false discovery rate of 5 % would not leave."""
+    p = row.judgement.p
+    return row.profile == PROFILES[-1] and row.verdict.decided and p is not None and not among.survives(p)
 
 
 def kind_of(claim: Claim) -> str:

@@ -16,7 +16,7 @@ from notebooks.shared.style import (
     PART_NAMES,
     PART_SYMBOLS,
     PURPLE,
-    SKY,
+    WINE,
     network_name,
 )
 
@@ -30,7 +30,7 @@ ATTRIBUTIONS = {
 SIDES = {  # side that is exchanged → label, colour
     "query": ("in the queries", GREEN),
     "keys": ("in the keys", PURPLE),
-    "both": ("on both sides", SKY),
+    "both": ("on both sides", WINE),
 }
 BARS = {"query": -0.27, "keys": 0.0, "both": 0.27}  # side → place of its bar in a row
 BY_CHANCE = 1 / 3  # of the hits: there are three parts
@@ -55,14 +55,9 @@ def shares_against_effects(points: pd.DataFrame, result: Result) -> Figure:
             left.plot([], [], "o", color=PART_COLOURS[part], label=f"{part} {PART_SYMBOLS[part]}")
         for kind in points["kind"].unique():
             left.plot([], [], ARCHITECTURE_MARKERS[kind], color=INK, mfc="white", label=network_name(kind))
-        figure.legend(
-            loc="outside upper center",
-            ncols=4,
-            frameon=False,
-            fontsize=8.5,
-            handletextpad=0.2,
-            columnspacing=1,
-        )
+        look = {"frameon": False, "fontsize": 8.5, "handletextpad": 0.4, "columnspacing": 1}
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3, **look)
+        figure.legend(*right.get_legend_handles_labels(), loc="outside upper right", **look)
     return figure
 
 

@@ -24,6 +24,12 @@ from notebooks.shared.style import (
 LINES = {"AED": "-", "AO": "--"}
 WIDTH = 8.6  # inches
 PANELS_A_ROW = 4
+TITLES = (
+    "A  words kept by the best terms",
+    "B  where temporal parts peak",
+    "C  how much states of a word vary",
+    "D  what points to the translation",
+)
 
 
 class FourAnalyses:
@@ -59,8 +65,8 @@ class FourAnalyses:
             for share in (peak_panel, angle_panel):
                 share.set_xlim(-0.03, 1.03)
             spread_panel.set_xlim(left=0)
-            for axes, letter in zip(panels.flat, "ABCD", strict=True):
-                axes.set_title(letter, loc="left")
+            for axes, title in zip(panels.flat, TITLES, strict=True):
+                axes.set_title(title, loc="left", fontsize=10)
             key_above(figure, [*self.handles_of_kinds(), *self.handles_of_tasks()], ncols=3)
         return figure
 
@@ -85,7 +91,7 @@ class FourAnalyses:
                 axes, row, place, self.colours[row["task"]],
                 marker=ARCHITECTURE_MARKERS[row["kind"]], filled=filled, bar={"lw": 1.3}, ms=5.5,
             )  # fmt: skip
-        names = [f"{task_name(task)}, {kind}" for task, kind in self.kinds]
+        names = [f"{task_name(task)},\n{network_name(kind)}" for task, kind in self.kinds]
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_yticks(range(len(names)), names, fontsize=8.5)
 
@@ -113,7 +119,7 @@ def peaks_by_step(steps: pd.DataFrame) -> Figure:
     with grid(max(n_rows, 1), PANELS_A_ROW, size=(WIDTH, 2.3 * max(n_rows, 1))) as (figure, panels):
         for axes, ((task, kind), rows) in zip(panels.flat, networks, strict=False):
             draw_peaks(axes, rows)
-            axes.set_title(f"{task_name(task)}, {kind}", fontsize=9, loc="left")
+            axes.set_title(f"{task_name(task)},\n{network_name(kind)}", fontsize=9, loc="left")
         for axes in panels.flat[len(networks) :]:
             axes.set_visible(False)
         if networks:

@@ -6,17 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.results.result import Result
-from notebooks.shared.marks import (
-    Estimate,
-    Mark,
-    dots,
-    grid,
-    legend_of,
-    line_of_dots,
-    name_ends,
-    rule,
-    stripes,
-)
+from notebooks.shared.marks import Estimate, Mark, dots, grid, legend_of, line_of_dots, name_ends, stripes
 from notebooks.shared.style import GREEN, PART_COLOURS, WINE, blank
 
 JUDGED = {  # tasks that predictions are about: name, shape of a point
@@ -88,7 +78,7 @@ def draw_parts(axes: Axes, layers: list[Mapping[str, Estimate]]) -> None:
         if values:
             ends[name] = (values[-1], ink)
     name_ends(axes, ends, len(layers), closest=0.09, away=8)
-    rule(axes, 0, "#bbbbbb")
+    axes.plot((0.8, len(layers)), (0, 0), color="#bbbbbb", lw=0.8, zorder=0)  # not behind the names
     axes.set_xlim(0.8, len(layers) + 1.25)
     axes.set_xticks(numbers)
     axes.set_xlabel("layer of the decoder")

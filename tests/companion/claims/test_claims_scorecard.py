@@ -3,15 +3,16 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.scorecard import answers, overview, scorecard_csv, scorecard_markdown, status
+from companion.book.scorecard import answers, borderline, overview, scorecard_csv, scorecard_markdown, status
 from companion.claims.model import Entry, load_papers
 from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.verify import ClaimVerdict, verify
+from companion.claims.verify import Chance, ClaimVerdict, verify
 from companion.results import registry
 from tests.companion.book.book_builders import built
 from tests.companion.claims.claims_builders import READINGS, RULE, save, toy_experiment, written
@@ -57,6 +58,14 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
     )
     assert '<a href="#claim-plain">More than five, in short.</a>' in first
     assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
+
+
+@pytest.mark.parametrize(
+    ("profile", "p", "is_borderline"), [("paper", 0.04, True), ("paper", 0.01, False), ("quick", 0.04, False)]
+)
+def test_a_verdict_that_a_false_discovery_rate_would_not_leave_is_borderline(root, profile, p, is_borderline):
+    row = replace(verify(root)[0], profile=profile, judgement=Judgement(Verdict.REPRODUCED, {}, p=p))
+    assert borderline(row, Chance(verdicts=2, wrong=0.1, surviving=1, limit=0.02)) is is_borderline
 
 
 def test_what_would_change_our_mind_counts_for_no_source(root):
