@@ -171,6 +171,7 @@ def record(folder):
     return folder / "r", lambda path: sealed.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [components, tensors, record])
 def test_no_bit_of_a_file_flips_unnoticed(written, tmp_path):
     path, read = written(tmp_path)

@@ -15,7 +15,7 @@ MARKS = (0, 25, 50, 75, 100)  # per cent of the sentences that may change their 
 MOVED = {"temporal": "temporal_moves", "residual": "residual_moves", "input": "input_moves"}  # by an exchange
 LEFT, RIGHT, TOP, BOTTOM = 52, 296, 34, 214
 ALT = (
-    "Three lines over the share of sentences that change their word order, from none to all. "
+    "Three lines over the share of sentences that may change their word order, from none to all. "
     "They show how much of the attention moves when a part of the network's states is exchanged. "
     "For position it falls from {temporal[0]} to {temporal[1]} %. For memory it rises from {residual[0]} to "
     "{residual[1]} %, for the word from {input[0]} to {input[1]} %. "
@@ -93,7 +93,7 @@ def hero(result: Result) -> str:
         drawn.append(label(f"{ends[part][0]} %", LEFT + 12, clear_of_the_line, look=strong))
     for mark, word in ((0, "none"), (50, "half"), (100, "all")):
         drawn.append(label(word, across(mark), BOTTOM + 20, anchor="middle"))
-    drawn.append(label("sentences that change their word order", middle, BOTTOM + 40, anchor="middle"))
+    drawn.append(label("sentences that may change their word order", middle, BOTTOM + 40, anchor="middle"))
     drawn += words_in_order(across(0) + 6, turned=False)
     drawn += words_in_order(across(100) - 6, turned=True)
     drawn.append(label("order kept → reversed", middle, BOTTOM + 82, anchor="middle"))

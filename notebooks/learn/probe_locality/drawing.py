@@ -34,7 +34,7 @@ def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figur
             early, late = means["keyword"][DOZEN], means["last"][steps[-1]]
             left.annotate("at first only the\nkeyword counts", (DOZEN, early), (0.03, 0.8), **note)
             right.annotate(
-                "the end of the sequence\nis nearly as sure", (steps[-1] * 0.8, late), (0.33, 0.12), **note
+                "the end of the sequence\nrises, too", (steps[-1] * 0.8, late), (0.33, 0.12), **note
             )
         figure.legend(
             *left.get_legend_handles_labels(),

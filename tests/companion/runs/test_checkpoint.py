@@ -55,6 +55,7 @@ def test_saving_leaves_the_model_alone(tmp_path):
     assert model.readout.weight is model.words.weight
 
 
+@pytest.mark.slow
 def test_no_bit_of_a_checkpoint_flips_unnoticed(tmp_path):
     """A flipped bit is noticed, or moves nothing, as in the white space of the header."""
     model = nn.Linear(1, 1)

@@ -34,6 +34,7 @@ POINTS = networks(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("origin", "shares", "typicality"),
     [
