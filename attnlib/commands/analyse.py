@@ -217,7 +217,7 @@ def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
     """Return where the sums are kept; a change of any setting that numbers depend on is refused."""
     of_passes = options.settings("heads", "method", "interventions")
     free_constants = {"free constants": "by counts"}  # once of least norm
-    return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants})
+    return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants}, flags=True)
 
 
 def _method(options: AnalyseOptions) -> Method:

@@ -594,7 +594,10 @@ def test_saved_traces(tmp_path, changed):
     )
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
     flip(traces / changed)
-    refused(["--traces", traces, "--out", out], "has sums of another analysis (traces is")
+    refused(
+        ["--traces", traces, "--out", out],
+        "parts belongs to another --traces; delete it or choose another --out",
+    )
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
@@ -613,7 +616,10 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     done(*given(corpus, tmp_path, "--prefix", "the old "))
     assert set(counted) == {f"the old {line}" for line in SOURCE}
     assert toys.said_by(tmp_path)["about"]["Before every source"] == "the old "
-    refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
+    refused(
+        given(corpus, tmp_path, "--prefix", "the "),
+        "another --model and --prefix ('the old ' there, 'the ' here); delete",
+    )
 
 
 def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
@@ -802,3 +808,14 @@ def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, mes
     before = toys.files_of(whole)
     refused(given(corpus, whole, *more.split()), message)
     assert toys.files_of(whole) == before
+
+
+def test_another_text_in_the_same_folder_is_refused_without_its_digest(corpus, whole, tmp_path):
+    other = toys.text_of(tmp_path, "the red dog\n" * len(SOURCE), "le chien\n" * len(SOURCE))
+    source, target = ("--source", other.source), ("--target", other.target)
+    refused(
+        given(corpus, whole, *source), "parts belongs to another --source; delete it or choose another --o"
+    )
+    refused(
+        given(corpus, whole, *source, *target), "parts belongs to another --source and --target; delete it"
+    )
