@@ -320,10 +320,34 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
-    for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):
+    for name in (
+        str(tmp_path / "none"),
+        "./none",
+        "../none",
+        "~/none",
+        "a/b/none",
+        "models/none",
+        "none/a/",
+        "none/",
+    ):
         assert_refused(partial(Checkpoint.load, name), f"there is no folder {name}: give one that save_pretr")
     for name in ("none", "somebody/none"):
         assert_refused(partial(Checkpoint.load, name), f"{name} was looked for")
+
+
+@pytest.mark.parametrize("command", ["analyse", "align"])
+def test_a_name_that_is_no_folder_is_announced_before_it_is_looked_for(
+    corpus, tmp_path, monkeypatch, command
+):
+    def asked(name, **_):
+        raise OSError(f"{name} was looked for")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
+    texts = ("--source", corpus / "a.txt", "--target", corpus / "b.txt")
+    for name, n_notices in (("nofolder", 1), ("./nofolder", 0)):
+        run = toys.attnlib(command, "--model", name, *texts, "--out", tmp_path / "out")
+        assert run.stderr.count("there is no folder nofolder here; looking on Hugging Face\n") == n_notices
+        assert run.exit_code == 2
 
 
 # What a model writes itself.
