@@ -53,6 +53,9 @@ class Sample:
     #: :func:`attnlib.report.words_shown.joined_sample`: maps are then between words, and there are no terms
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    #: pieces of the source, of the target and of what is read, as a tokenizer writes them; empty without one
+    pieces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
     def __repr__(self) -> str:
         sizes = f"source {len(self.source)}, target {len(self.target)}"
         return f"Sample({sizes}, {len(self.maps)} heads)"

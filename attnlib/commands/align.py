@@ -11,6 +11,7 @@ from attnlib.files import write_text_atomic
 from attnlib.options import TEXT_OPTIONS, AlignOptions, arguments
 from attnlib.report.as_text import number
 from attnlib.report.files import csv_of
+from attnlib.report.model_folders import search_notice
 from attnlib.report.word_alignments import align
 
 MOST_HEADS = 10  # rows of heads that are printed; all are in the table of scores
@@ -36,6 +37,9 @@ def align_command(options: AlignOptions) -> None:
         attnlib.errors.BadInput: ...no-such-text...
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    for name in (options.model, options.reverse):
+        if name is not None and (notice := search_notice(name)):
+            console.print(notice)
     alignments = align(
         options.model,
         options.source,

@@ -37,6 +37,7 @@ from attnlib.options import (
 from attnlib.progress import following
 from attnlib.report.contents import Name
 from attnlib.report.files import RUN, write_report, write_run
+from attnlib.report.model_folders import search_notice
 from attnlib.report.pretrained import Checkpoint
 from attnlib.report.resume import PartialSums, merged_analysis, merged_fit
 from attnlib.report.sequences import adapter_of_sequences, stream_of_sequences
@@ -154,6 +155,8 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     assert options.source is not None
     text = ParallelText(options.source, options.target)
     text.checked()  # before the model is loaded
+    if notice := search_notice(options.model):
+        console.print(notice)
     checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
     if is_single_stack(checkpoint.model):
         stream = _stream_of_sequences(checkpoint, text, options)
@@ -217,7 +220,7 @@ def _partial_sums(options: AnalyseOptions, settings: Mapping) -> PartialSums:
     """Return where the sums are kept; a change of any setting that numbers depend on is refused."""
     of_passes = options.settings("heads", "method", "interventions")
     free_constants = {"free constants": "by counts"}  # once of least norm
-    return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants})
+    return PartialSums(options.out / "parts", {**settings, **of_passes, **free_constants}, flags=True)
 
 
 def _method(options: AnalyseOptions) -> Method:

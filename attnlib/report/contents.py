@@ -112,13 +112,13 @@ def calibration_of(analysis: Analysis) -> list[dict]:
     return calibration_rows(analysis.terms, analysis.interventions, even)
 
 
-def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[str]]:
+def words_of(analysis: Analysis, sample: Sample, name: Name | None = None) -> dict[str, list[str]]:
     """Return the words of a sample's source, target and what is read; frames have their numbers.
 
     Args:
         analysis: that has the sample.
         sample: one that was kept.
-        name: the word of an id.
+        name: the word of an id; by default its piece, or the id itself if the analysis has no tokenizer.
 
     Returns:
         Words by "source", "target" and "read".
@@ -132,11 +132,17 @@ def words_of(analysis: Analysis, sample: Sample, name: Name) -> dict[str, list[s
     """
     if sample.words:
         return {side: list(words) for side, words in sample.words.items()}
-    words = {
+    words = {part: list(pieces) for part, pieces in sample.pieces.items()}
+    if name is not None or not words:
+        words = _named(sample, name or id_as_word)
+    if reads_frames(analysis):
+        words["source"] = [str(position) for position in range(len(sample.source))]
+    return words
+
+
+def _named(sample: Sample, name: Name) -> dict[str, list[str]]:
+    return {
         "source": [name("source", token) for token in sample.source.tolist()],
         "target": [name("target", token) for token in sample.target.tolist()],
         "read": [name("target", token) for token in sample.read.tolist()],
     }
-    if reads_frames(analysis):
-        words["source"] = [str(position) for position in range(len(sample.source))]
-    return words

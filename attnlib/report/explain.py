@@ -15,7 +15,7 @@ from attnlib.decomposition.term_sums import TermSums
 from attnlib.errors import BadInput, check_known
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES_OF_KIND, Name, id_as_word, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, words_of
 from attnlib.report.tables import pair_of
 from attnlib.trace import KINDS
 
@@ -156,7 +156,8 @@ def explain(
         layer: of the attention, from 0.
         head: of the attention, from 0.
         kind: of the attention.
-        name: the word of an id, given "source" or "target" and the id; the id itself by default.
+        name: the word of an id, given "source" or "target" and the id; by default its piece, or the id
+            itself if the analysis has no tokenizer.
 
     Returns:
         The terms with the words of both sides.
@@ -188,7 +189,7 @@ def explain(
         )
     _require_head(shown, kind, layer=layer, head=head)
     chosen = Head(f"{kind}.{layer}", head)
-    words = words_of(analysis, shown, name or id_as_word)
+    words = words_of(analysis, shown, name)
     query_side, key_side = SIDES_OF_KIND[kind]
     return Explanation(
         kind=kind,

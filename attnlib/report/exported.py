@@ -11,7 +11,7 @@ from attnlib.analysis.results import Analysis
 from attnlib.analysis.samples import Sample
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES_OF_KIND, Name, id_as_word, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, words_of
 
 
 def sentence_rows(analysis: Analysis, name: Name | None = None) -> list[dict[str, Any]]:
@@ -19,7 +19,8 @@ def sentence_rows(analysis: Analysis, name: Name | None = None) -> list[dict[str
 
     Args:
         analysis: that keeps samples.
-        name: the word of an id, as for :func:`attnlib.report.report`; the id itself by default.
+        name: the word of an id, as for :func:`attnlib.report.report`; by default its piece, or the
+            id itself if the analysis has no tokenizer.
 
     Returns:
         Rows with ``sentence``, ``kind``, ``layer``, ``head``, the positions ``query`` and ``key``, from 0,
@@ -40,7 +41,7 @@ def sentence_rows(analysis: Analysis, name: Name | None = None) -> list[dict[str
     rows = []
     for number, sample in enumerate(analysis.samples):
         words = {}
-        for side, words_of_side in words_of(analysis, sample, name or id_as_word).items():
+        for side, words_of_side in words_of(analysis, sample, name).items():
             words[side] = [visible(word) for word in words_of_side]
         for place, weights in sample.attention.items():
             columns = {"sentence": number, **place.columns}

@@ -23,7 +23,7 @@ from attnlib.decomposition.components import Method
 from attnlib.errors import BadInput, CorruptFile, check_known
 from attnlib.files import atomic_path, locked, write_json_atomic, write_text_atomic
 from attnlib.progress import Progress
-from attnlib.report.contents import TITLE, Name, calibration_of, id_as_word, reads_frames, shown_terms
+from attnlib.report.contents import TITLE, Name, calibration_of, reads_frames, shown_terms
 from attnlib.report.exported import parquet_of, sentence_rows
 from attnlib.report.findings import findings, notes
 from attnlib.report.one_call import analyse
@@ -180,7 +180,7 @@ def write_report(
     links = [*(f"{table}.csv" for table in written), "analysis.json"]
     if (folder / RUN).is_file():
         links.append(RUN)
-    markup = page(analysis, title, name or id_as_word, tables=links, script=True)
+    markup = page(analysis, title, name, tables=links, script=True)
     write_text_atomic(folder / "index.html", markup)
 
 

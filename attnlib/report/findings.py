@@ -13,6 +13,7 @@ from attnlib.report.contents import reads_frames
 from attnlib.report.templates import template
 from attnlib.trace import KINDS
 
+FEW_COVERED = 0.5  # of the samples; a head with a lower share is named
 HALF = 0.5  # a part that has more of a head's variation makes it
 ALL_BUT = 0.9  # attention that is this near to the model's is rebuilt
 MOST_HEADS = 6  # that a sentence names
@@ -137,9 +138,26 @@ def _facts_of_notes(analysis: Analysis) -> dict[str, Any]:
         "within": 1 - EVEN,
         "unseen": max(analysis.states, key=itemgetter("unseen_words"), default={"unseen_words": 0}),
         "fewest": min(heads, key=itemgetter("typicality_coverage"), default=None),
+        "covered": _covered_by_typicality(heads),
         "minimum_cell": MINIMUM_CELL,
         "ignored": max((row["on_ignored"] for row in heads), default=0.0),
     }
+
+
+def _covered_by_typicality(heads: list[dict]) -> str:
+    """Return how few samples typicality covers, and in which heads; empty if it covers enough in all."""
+    sparse = [row for row in heads if row["typicality_coverage"] < FEW_COVERED]
+    if not sparse:
+        return ""
+    fewest = min(sparse, key=itemgetter("typicality_coverage"))
+    share = f"{fewest['typicality_coverage']:.0%}"
+    is_everywhere = len(sparse) == len(heads)
+    if is_everywhere and len({f"{row['typicality_coverage']:.0%}" for row in heads}) == 1:
+        where = "the only head" if len(heads) == 1 else f"all {len(heads)} heads"
+        return f"only {share} of the judged samples in {where}"
+    where = f"all {len(heads)} heads" if is_everywhere else f"{len(sparse)} of {len(heads)} heads"
+    worst = f"at worst {share}, in layer {fewest['layer']}, head {fewest['head']} ({fewest['kind']})"
+    return f"less than half of the judged samples in {where}, {worst}"
 
 
 def interval_widths(analysis: Analysis) -> dict[str, float]:

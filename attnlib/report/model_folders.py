@@ -1,6 +1,7 @@
 """Folders that hold a model in a form that transformers does not read: which form it is, and the way out."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,40 @@ def why_unreadable(name: str) -> str | None:
         or _other_form({path.name: path for path in files})
         or _without_config(folder)
     )
+
+
+def is_path(name: str) -> bool:
+    """Return True for what can only be a path, and no name of a model on Hugging Face.
+
+    Args:
+        name: of a model, as it was given.
+
+    Example:
+        >>> is_path("./my-model"), is_path("my-model/"), is_path("Helsinki-NLP/opus-mt-en-de")
+        (True, True, False)
+    """
+    before, _, _ = name.rstrip("/").rpartition("/")
+    has_separators = name.count("/") > 1 or name.endswith("/") or (os.sep != "/" and os.sep in name)
+    is_in_a_folder = before != "" and Path(before).is_dir()
+    return name.startswith((".", "/", "~")) or has_separators or is_in_a_folder
+
+
+def search_notice(name: str) -> str:
+    """Return the notice that a model is looked for on Hugging Face because there is no such folder.
+
+    Args:
+        name: of a model, as it was given.
+
+    Returns:
+        A sentence; empty if there is such a folder, or if the name can only be a path.
+
+    Example:
+        >>> search_notice("nofolder"), search_notice("./nofolder")
+        ('there is no folder nofolder here; looking on Hugging Face', '')
+    """
+    if Path(name).exists() or is_path(name):
+        return ""
+    return f"there is no folder {name} here; looking on Hugging Face"
 
 
 def why_damaged(error: Exception) -> str | None:

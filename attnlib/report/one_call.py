@@ -16,7 +16,7 @@ from attnlib.report.pretrained import Checkpoint
 from attnlib.report.sequences import stream_of_sequences
 from attnlib.report.texts import Sentences, about_own, own_sentences, text_of
 from attnlib.report.views import AnalysisWithViews
-from attnlib.report.words_shown import with_words
+from attnlib.report.words_shown import with_pieces, with_words
 
 
 def analyse(
@@ -107,8 +107,10 @@ def analyse(
         progress=progress,
         about=known | (about or {}),
     )
-    if words and checkpoint is not None:
+    if checkpoint is not None and words:
         analysis = with_words(analysis, checkpoint)
+    elif checkpoint is not None:
+        analysis = with_pieces(analysis, checkpoint)
     return AnalysisWithViews.of(analysis)
 
 

@@ -50,14 +50,15 @@ _HeadedCells = list[tuple[str, list[str]]]  # rows of a table on the page: headi
 
 
 def page(
-    analysis: Analysis, title: str, name: Name, *, tables: Collection[str] = (), script: bool = False
+    analysis: Analysis, title: str, name: Name | None, *, tables: Collection[str] = (), script: bool = False
 ) -> str:
     """Return the page of an analysis as HTML.
 
     Args:
         analysis: what the page shows.
         title: shown as text.
-        name: the word of an id, given ``"source"`` or ``"target"`` and the id; shown as text.
+        name: the word of an id, given ``"source"`` or ``"target"`` and the id; shown as text. By default its
+            piece, or the id itself if the analysis has no tokenizer.
         tables: files beside the page, which it links to.
         script: whether the page has its script, with which a reader looks at single heads.
 
@@ -278,7 +279,7 @@ class _Example:
     lengths: tuple[int, int] | None
 
 
-def _example(analysis: Analysis, name: Name) -> _Example:
+def _example(analysis: Analysis, name: Name | None) -> _Example:
     """Return the first sample: as many of its matrices as there is room for, with their words."""
     sample = analysis.samples[0]
     words = {}
@@ -329,7 +330,7 @@ class _Script:
     data: Markup
 
 
-def _script(analysis: Analysis, name: Name) -> _Script:
+def _script(analysis: Analysis, name: Name | None) -> _Script:
     """Return the script with the attention of all samples.
 
     Shares are not in its data: it reads them, as they are shown, from the tables of the page.
@@ -349,7 +350,7 @@ def _script(analysis: Analysis, name: Name) -> _Script:
 
 
 def _sample_for_script(
-    analysis: Analysis, sample: Sample, heads: list[Head], *, name: Name
+    analysis: Analysis, sample: Sample, heads: list[Head], *, name: Name | None
 ) -> dict[str, Any]:
     """Return a sample as the script reads it: its words, and its matrices as bytes."""
     words = {}

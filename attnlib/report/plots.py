@@ -140,7 +140,8 @@ class Plots:
             layer: of the attention, from 0.
             head: of the attention, from 0.
             kind: of the attention.
-            name: the word of an id, given "source" or "target" and the id; the id itself by default.
+            name: the word of an id, given "source" or "target" and the id; by default its piece, or the
+                id itself if the analysis has no tokenizer.
             sample: number of the sentence, from 0.
 
         Returns:

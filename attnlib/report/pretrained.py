@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
@@ -25,7 +24,7 @@ from attnlib.alignment.words import Marking, Words, join_pieces, marking_of, rea
 from attnlib.analysis.stream import CorpusGaps, Stream
 from attnlib.arrays import as_tuple
 from attnlib.errors import BadInput, check_known, first_names, line_of
-from attnlib.report.model_folders import is_json, why_damaged, why_unreadable
+from attnlib.report.model_folders import is_json, is_path, why_damaged, why_unreadable
 from attnlib.report.pieces import (
     TwoTokenizers,
     id_of_mark,
@@ -853,12 +852,7 @@ def _require_device(device: str) -> None:
 
 def _require_folder(name: str) -> None:
     """Refuse what looks like a folder and does not exist, before it is looked for on the network."""
-    path = Path(name)
-    before, _, _ = name.rstrip("/").rpartition("/")
-    has_separators = name.count("/") > 1 or (os.sep != "/" and os.sep in name)
-    is_path = name.startswith((".", "/", "~")) or has_separators
-    is_in_a_folder = before != "" and Path(before).is_dir()
-    if not path.exists() and (is_path or is_in_a_folder):
+    if not Path(name).exists() and is_path(name):
         raise BadInput(
             f"there is no folder {name}: give one that save_pretrained wrote, or a name such as "
             "Helsinki-NLP/opus-mt-en-de"

@@ -1,9 +1,10 @@
 """Keep the sums of both passes in files with checksums, so that a run goes on and shards add up."""
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from attnlib.analysis.stream import Shard, Stream
 from attnlib.errors import Altered, BadInput, CorruptFile
 from attnlib.files import atomic_path, locked
 from attnlib.former_names import former_arguments
+from attnlib.options import AnalyseOptions, flag_of
 from attnlib.sealed import load_file, save_file
 
 FORMAT = "attnlib.analysis/10"
 SECONDS_BETWEEN_SAVES = 60.0
+_OPTIONS = {field.name for field in fields(AnalyseOptions)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class PartialSums:
         settings: what the numbers depend on besides the shard: model, corpus, layers, heads. Sums of other
             settings are refused.
         seconds: between two saves.
+        flags: whether messages name the settings as options of the command line.
 
     Example:
         >>> keep = PartialSums(Path("parts"), settings={})
@@ -44,6 +48,7 @@ class PartialSums:
     folder: Path
     settings: dict
     seconds: float = SECONDS_BETWEEN_SAVES
+    flags: bool = False
 
     def path(self, stage: str, shard: Shard) -> Path:
         """Return the file that holds the sums of a stage over a shard.
@@ -122,9 +127,10 @@ class PartialSums:
         facts = read_facts(path)
         differences = self._differences(facts["settings"], shard)
         if differences:
+            another = "--out" if self.flags else "folder"
             raise BadInput(
-                f"{path} has sums of another analysis ({'; '.join(differences)}); choose another folder, or "
-                f"delete {self.folder} to begin anew"
+                f"{self.folder} belongs to another {' and '.join(differences)}; delete it or choose another "
+                f"{another}"
             )
         return facts
 
@@ -191,17 +197,28 @@ class PartialSums:
         return merged
 
     def _differences(self, saved: dict, shard: Shard) -> list[str]:
-        """Return in words which settings of saved sums differ from those of this analysis."""
+        """Return in words which settings of saved sums differ from those of this analysis.
+
+        Digests are left out: they say no more than that contents differ.
+        """
         present = self._settings_of(shard)
         differences = []
         for name in {**saved, **present}:
             if saved.get(name) != present.get(name):
-                differences.append(f"{name} is {saved.get(name)} there, {present.get(name)} here")
+                there, here = saved.get(name), present.get(name)
+                difference = flag_of(name) if self.flags and name in _OPTIONS else name
+                if not (_is_digest(there) or _is_digest(here)):
+                    difference += f" ({there!r} there, {here!r} here)"
+                differences.append(difference)
         return differences
 
     def _settings_of(self, shard: Shard) -> dict:
         """Return the settings as JSON gives them back, in which tuples are lists."""
         return json.loads(json.dumps({**self.settings, **shard.settings()}))
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
 @former_arguments(part="shard")

@@ -13,7 +13,7 @@ from attnlib.decomposition.term_names import POSITION_BIAS
 from attnlib.errors import BadInput
 from attnlib.optional import library
 from attnlib.report.as_text import visible
-from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, id_as_word, shown_terms, words_of
+from attnlib.report.contents import SIDES_OF_KIND, Name, calibration_of, shown_terms, words_of
 from attnlib.report.findings import notes
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def sample_of(
 
     Args:
         analysis: that keeps samples.
-        name: the word of an id; the id itself by default.
+        name: the word of an id; by default its piece, or the id itself if the analysis has no tokenizer.
         number: of the sentence, from 0.
 
     Returns:
@@ -219,6 +219,6 @@ def sample_of(
         raise BadInput(f"sample is {number}; this analysis holds {held}, counted from 0")
     sample = analysis.samples[number]
     words = {}
-    for side, words_of_side in words_of(analysis, sample, name or id_as_word).items():
+    for side, words_of_side in words_of(analysis, sample, name).items():
         words[side] = [visible(word) for word in words_of_side]
     return sample.attention, words

@@ -8,7 +8,7 @@ from attnlib.analysis.aggregate import By, Weigh
 from attnlib.analysis.results import Analysis
 from attnlib.optional import library
 from attnlib.report.as_text import sentence
-from attnlib.report.contents import TITLE, Name, id_as_word
+from attnlib.report.contents import TITLE, Name
 from attnlib.report.explain import Explanation, explain
 from attnlib.report.findings import findings, notes
 from attnlib.report.page import page
@@ -85,7 +85,7 @@ class AnalysisWithViews(Analysis):
             layer: of the attention, from 0.
             head: of the attention, from 0.
             kind: of the attention.
-            name: the word of an id; the id itself by default.
+            name: the word of an id; by default its piece, or the id itself if the analysis has no tokenizer.
 
         Returns:
             The terms, with the words of both sides.
@@ -96,7 +96,7 @@ class AnalysisWithViews(Analysis):
         """Show the report in a notebook, see :func:`show`.
 
         Args:
-            name: the word of an id; the id itself by default.
+            name: the word of an id; by default its piece, or the id itself if the analysis has no tokenizer.
             height: of the frame, in pixels.
 
         Returns:
@@ -113,7 +113,8 @@ def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> 
 
     Args:
         analysis: what the report shows.
-        name: the word of an id, as for :func:`~attnlib.report.files.report`; the id itself by default.
+        name: the word of an id, as for :func:`~attnlib.report.files.report`; by default its
+            piece, or the id itself if the analysis has no tokenizer.
         height: of the frame, in pixels.
 
     Returns:
@@ -128,7 +129,7 @@ def show(analysis: Analysis, *, name: Name | None = None, height: int = 720) -> 
         >>> show(analysis).data.startswith("<div><iframe srcdoc=")
         True
     """
-    text = page(analysis, TITLE, name or id_as_word, script=True)
+    text = page(analysis, TITLE, name, script=True)
     style = f"width: 100%; height: {height}px; border: 0"
     # The frame has another origin than the notebook, so that nothing in a sentence can reach it.
     frame = f'<iframe srcdoc="{escape(text)}" sandbox="allow-scripts" style="{style}"></iframe>'

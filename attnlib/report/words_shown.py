@@ -36,6 +36,34 @@ def with_words(analysis: Analysis, checkpoint: Checkpoint) -> Analysis:
     return replace(analysis, samples=samples)
 
 
+def with_pieces(analysis: Analysis, checkpoint: Checkpoint) -> Analysis:
+    """Return an analysis whose samples say which piece each id is of.
+
+    Args:
+        analysis: of passes of the checkpoint.
+        checkpoint: whose tokenizer has the pieces.
+
+    Returns:
+        A copy of the analysis; only its samples differ.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from attnlib import zoo
+        >>> from attnlib.report.one_call import analyse
+        >>> network = zoo.load("reordering")
+        >>> analysis = analyse(network.stream(batch_size=64))
+        >>> with_pieces(analysis, SimpleNamespace(word=network.word)).samples[0].pieces["source"][-1]
+        '<eos>'
+    """
+    samples = []
+    for sample in analysis.samples:
+        pieces = {}
+        for part, side in _TOKENIZED_AS.items():
+            pieces[part] = tuple(checkpoint.word(side, token) for token in getattr(sample, part).tolist())
+        samples.append(replace(sample, pieces=pieces))
+    return replace(analysis, samples=tuple(samples))
+
+
 def joined_sample(sample: Sample, checkpoint: Checkpoint) -> Sample:
     """Return a sample with its pieces joined to words.
 
@@ -79,5 +107,6 @@ def joined_sample(sample: Sample, checkpoint: Checkpoint) -> Sample:
         probe=probe,
         terms={},
         term_names={},
+        pieces={},
         words={part: joined.words for part, joined in words.items()},
     )

@@ -309,7 +309,7 @@ def test_another_analysis_in_the_same_folder_is_refused(finished):
     """In all that the command asks for, of which its own tests have each; here in what only one asks for."""
     keep = keep_of(finished, target="b.txt")
     for use in (partial(read, stream=stream_of()), partial(merged_fit, shard=WHOLE)):
-        assert_refused(partial(use, keep), "has sums of another analysis (target is None there, b.txt here)")
+        assert_refused(partial(use, keep), "belongs to another target (None there, 'b.txt' here); delete")
 
 
 @pytest.mark.parametrize("stage", STAGES)

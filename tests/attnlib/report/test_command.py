@@ -320,10 +320,34 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
-    for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):
+    for name in (
+        str(tmp_path / "none"),
+        "./none",
+        "../none",
+        "~/none",
+        "a/b/none",
+        "models/none",
+        "none/a/",
+        "none/",
+    ):
         assert_refused(partial(Checkpoint.load, name), f"there is no folder {name}: give one that save_pretr")
     for name in ("none", "somebody/none"):
         assert_refused(partial(Checkpoint.load, name), f"{name} was looked for")
+
+
+@pytest.mark.parametrize("command", ["analyse", "align"])
+def test_a_name_that_is_no_folder_is_announced_before_it_is_looked_for(
+    corpus, tmp_path, monkeypatch, command
+):
+    def asked(name, **_):
+        raise OSError(f"{name} was looked for")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", asked)
+    texts = ("--source", corpus / "a.txt", "--target", corpus / "b.txt")
+    for name, n_notices in (("nofolder", 1), ("./nofolder", 0)):
+        run = toys.attnlib(command, "--model", name, *texts, "--out", tmp_path / "out")
+        assert run.stderr.count("there is no folder nofolder here; looking on Hugging Face\n") == n_notices
+        assert run.exit_code == 2
 
 
 # What a model writes itself.
@@ -594,7 +618,10 @@ def test_saved_traces(tmp_path, changed):
     )
     assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
     flip(traces / changed)
-    refused(["--traces", traces, "--out", out], "has sums of another analysis (traces is")
+    refused(
+        ["--traces", traces, "--out", out],
+        "parts belongs to another --traces; delete it or choose another --out",
+    )
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
@@ -613,7 +640,10 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     done(*given(corpus, tmp_path, "--prefix", "the old "))
     assert set(counted) == {f"the old {line}" for line in SOURCE}
     assert toys.said_by(tmp_path)["about"]["Before every source"] == "the old "
-    refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
+    refused(
+        given(corpus, tmp_path, "--prefix", "the "),
+        "another --model and --prefix ('the old ' there, 'the ' here); delete",
+    )
 
 
 def test_a_model_is_analysed_on_what_it_writes_itself(corpus, tmp_path):
@@ -802,3 +832,14 @@ def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, mes
     before = toys.files_of(whole)
     refused(given(corpus, whole, *more.split()), message)
     assert toys.files_of(whole) == before
+
+
+def test_another_text_in_the_same_folder_is_refused_without_its_digest(corpus, whole, tmp_path):
+    other = toys.text_of(tmp_path, "the red dog\n" * len(SOURCE), "le chien\n" * len(SOURCE))
+    source, target = ("--source", other.source), ("--target", other.target)
+    refused(
+        given(corpus, whole, *source), "parts belongs to another --source; delete it or choose another --o"
+    )
+    refused(
+        given(corpus, whole, *source, *target), "parts belongs to another --source and --target; delete it"
+    )

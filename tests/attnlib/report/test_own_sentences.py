@@ -10,6 +10,7 @@ from attnlib.commands.analyse import analyse_command
 from attnlib.errors import BadInput
 from attnlib.options import AnalyseOptions
 from attnlib.report.as_text import visible
+from attnlib.report.exported import sentence_rows
 from tests.attnlib.adapters import single_stacks
 from tests.attnlib.analysis import builders as toys
 from tests.attnlib.analysis.builders import SOURCE, TARGET
@@ -53,6 +54,19 @@ def test_it_is_explained_by_terms_that_sum_to_its_scores(with_mine):
     explanation = with_mine.explain(0, 0, 1)
     rebuilt = explanation.scores.softmax(1)
     torch.testing.assert_close(rebuilt, explanation.attention, atol=1e-5, rtol=0)
+
+
+def test_it_is_explained_in_words_of_the_tokenizer(checkpoint, with_mine):
+    explanation = with_mine.explain(0, 0, 1)
+    ids = checkpoint.tokenizer(MINE[0])["input_ids"]
+    assert explanation.key_words == [visible(checkpoint.word("source", token)) for token in ids]
+    by_id = with_mine.explain(0, 0, 1, name=lambda _side, token: str(token))
+    assert by_id.key_words == [str(token) for token in ids]
+
+
+def test_a_table_of_its_sentences_has_words_of_the_tokenizer(checkpoint, with_mine):
+    first, *_ = checkpoint.tokenizer(MINE[0])["input_ids"]
+    assert sentence_rows(with_mine)[0]["key_word"] == visible(checkpoint.word("source", first))
 
 
 def test_no_number_of_the_corpus_moves(plain, with_mine):

@@ -270,6 +270,25 @@ def test_what_a_reader_must_know_is_noted(analysis, changed, note):
     assert not note or note in noted[0]
 
 
+@pytest.mark.parametrize(
+    ("covered", "phrase"),
+    [
+        pytest.param(
+            [0.9, 0.3, 0.9, 0.2], "in 2 of 4 heads, at worst 20%, in layer 0, head 3 (cross): 80%", id="some"
+        ),
+        pytest.param(
+            [0.4, 0.3, 0.2, 0.1], "in all 4 heads, at worst 10%, in layer 0, head 3 (cross): 90%", id="all"
+        ),
+        pytest.param([0.0, 0.0, 0.0, 0.0], "only 0% of the judged samples in all 4 heads: 100%", id="alike"),
+        pytest.param([0.0], "only 0% of the judged samples in the only head: 100%", id="one"),
+    ],
+)
+def test_typicality_names_how_many_heads_lack_it(analysis, covered, phrase):
+    plain = four_heads(analysis, {"typicality_beyond": 0.0})
+    rows = [row | {"typicality_coverage": share} for row, share in zip(plain.heads, covered, strict=False)]
+    assert phrase in " ".join(notes(replace(plain, heads=rows)))
+
+
 def four_heads(analysis, change):
     plain = [SAID["plain"] | {"kind": "cross", "layer": 0, "head": head} for head in range(4)]
     rows = [analysis.heads[0] | row | more for row, more in zip(plain, SAID["own"], strict=True)]
