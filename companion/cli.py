@@ -238,7 +238,7 @@ def run(
     At the paper profile, what is measured joins the archive in results/paper, to be committed.
     """
     from companion.book.parameters import own_text_sentences, request_of
-    from companion.book.plan import bring_data
+    from companion.book.plan import bring_data, drop_made_without_data
 
     began = time.monotonic()
     project = current_project()
@@ -249,6 +249,7 @@ def run(
         print(sentence)
     if not explain:
         bring_data(requests)
+        drop_made_without_data(project, requests)
     outputs = [_prepared(project, request, explain) for request in requests]
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
     published = [request for request in requests if request.profile == "paper" and not request.parameters]
@@ -429,11 +430,13 @@ def book(jobs: Jobs = CORES, explain: Explain = False, verbose: Verbose = False)
     sources.mirror_folder()
     if explain:
         raise typer.Exit(min(1, workflow.run(project, ["book"], jobs, explain=True)))
-    from companion.book.plan import bring_data
+    from companion.book.plan import bring_data, drop_made_without_data
     from companion.results.request import Request
 
     known = discover(project)
-    bring_data([Request(figure) for figure in known])
+    requests = [Request(figure) for figure in known]
+    bring_data(requests)
+    drop_made_without_data(project, requests)
     code = workflow.run(project, ["book"], jobs, verbose=verbose)
     if code and not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
         # The site is built all the same, with a page in a figure's place that shows the error.

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import file_digest
@@ -144,6 +145,23 @@ def bring_data(requests: Iterable[Request]) -> None:
             sources.fetch(dataset, progress=bar_on_a_terminal())
         except AttnlibError as error:
             print(f"{name}: {error}", file=sys.stderr)
+
+
+def drop_made_without_data(project: Project, requests: Iterable[Request]) -> None:
+    """Remove notebooks without a result of their own whose data has come, so that they are made again.
+
+    A figure that was made while its data was missing shows the committed result alone. None of its files need
+    have changed since.
+    """
+    for request in requests:
+        if request.experiment not in registry.names():
+            continue
+        notebook = project.notebook_of(request)
+        result = project.root / request.folder / f"{request.experiment}.json"
+        if notebook.is_file() and not result.is_file():
+            with suppress(DataUnavailable):
+                check_data(request)
+                notebook.unlink()
 
 
 def data_sets_of(request: Request) -> set[str]:

@@ -173,6 +173,34 @@ def test_data_that_cannot_be_downloaded_stop_nothing(fetched, capsys):
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
 
 
+@pytest.fixture
+def without_result(project):
+    """A request for a figure of the book that has a notebook and no result of its own."""
+    request = Request("attend/temporal_share")
+    put(project.executed("quick"), {"attend/temporal_share.ipynb": "{}"})
+    return request
+
+
+def test_a_figure_made_without_its_data_is_made_again_once_they_are_here(
+    project, without_result, monkeypatch
+):
+    monkeypatch.setattr(plan, "check_data", lambda request: None)
+    plan.drop_made_without_data(project, [without_result])
+    assert not project.notebook_of(without_result).exists()
+
+
+def test_a_figure_made_without_its_data_stays_while_they_are_missing(project, without_result):
+    plan.drop_made_without_data(project, [without_result])
+    assert project.notebook_of(without_result).is_file()
+
+
+def test_a_figure_with_a_result_of_its_own_stays(project, without_result, monkeypatch):
+    monkeypatch.setattr(plan, "check_data", lambda request: None)
+    put(project.results("quick"), {"temporal_share.json": "{}"})
+    plan.drop_made_without_data(project, [without_result])
+    assert project.notebook_of(without_result).is_file()
+
+
 def test_what_a_request_does_not_read_is_not_downloaded(fetched):
     plan.bring_data(
         [request_of("learn/agreement", "quick", ["classification=known_polarity", "translation="])]
