@@ -239,7 +239,7 @@ def test_a_report_that_is_read_again_is_of_one_sequence(alone):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        pytest.param(["--target", "b.txt"], "leave target out", id="target"),
+        pytest.param(["--target", "b.txt"], "leave --target out", id="target"),
         pytest.param(["--generate"], "leave --generate out", id="generate"),
         pytest.param(["--kinds", "encoder_self"], "is a decoder alone", id="kind"),
     ],
