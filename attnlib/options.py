@@ -292,6 +292,9 @@ class AlignOptions:
     batch_size: BatchSize = 32
     longest: Longest = 128
     device: Device = "cpu"
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of CPU threads.", show_default="as torch chooses")
+    ] = None
 
     def __post_init__(self) -> None:
         for name in ("layer", "head"):

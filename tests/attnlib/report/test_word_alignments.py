@@ -384,6 +384,16 @@ def command(folder, *options):
     return toys.attnlib("align", *given, *options)
 
 
+def test_the_command_uses_the_number_of_threads_that_is_given(folder):
+    before = torch.get_num_threads()
+    try:
+        done = command(folder, "--target", folder / "b.txt", "--threads", before + 1)
+        assert done.exit_code == 0, done.output
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_the_command_writes_what_the_function_returns(folder):
     done = command(folder, "--target", folder / "b.txt", "--layer", "1", "--head", "mean")
     assert done.exit_code == 0, done.output
