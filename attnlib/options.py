@@ -194,6 +194,11 @@ class AnalyseOptions:
             raise BadInput("--sentence has terms by piece, and --words joins pieces: leave one of them out")
         if self.translation and not self.sentence:
             raise BadInput("--translation belongs to a sentence: give --sentence as well")
+        if self.sentence and self.translation and len(self.sentence) != len(self.translation):
+            raise BadInput(
+                "--sentence and --translation differ in number "
+                f"({len(self.sentence)} and {len(self.translation)}); give one translation for each sentence"
+            )
 
     def _check_names(self) -> None:
         from attnlib.decomposition.components import Method
@@ -287,6 +292,9 @@ class AlignOptions:
     batch_size: BatchSize = 32
     longest: Longest = 128
     device: Device = "cpu"
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of CPU threads.", show_default="as torch chooses")
+    ] = None
 
     def __post_init__(self) -> None:
         for name in ("layer", "head"):

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -37,6 +38,8 @@ def align_command(options: AlignOptions) -> None:
         attnlib.errors.BadInput: ...no-such-text...
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
     for name in (options.model, options.reverse):
         if name is not None and (notice := search_notice(name)):
             console.print(notice)

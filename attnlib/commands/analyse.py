@@ -160,6 +160,8 @@ def _job_of_checkpoint(options: AnalyseOptions, console: Console) -> _Job:
     checkpoint = Checkpoint.load(options.model, options.device, **options.settings(*TEXT_OPTIONS))
     if is_single_stack(checkpoint.model):
         stream = _stream_of_sequences(checkpoint, text, options)
+    elif text.target is None and not options.generate:
+        raise BadInput("there is no target: give --target, or --generate for the model to write it")
     else:
         settings = options.settings(*PASS_OPTIONS, *BATCH_OPTIONS)
         settings["generation"] = arguments(options.generation)
@@ -203,6 +205,11 @@ def _stream_of_sequences(checkpoint: Checkpoint, text: ParallelText, options: An
     """Return the passes of a decoder or an encoder alone."""
     if options.generate:
         raise BadInput(f"{checkpoint.shown} reads one text and writes no translation: leave --generate out")
+    for name in ("target", "translation"):
+        if getattr(options, name) is not None:
+            raise BadInput(
+                f"{checkpoint.shown} reads one text and translates nothing: leave {flag_of(name)} out"
+            )
     settings = _settings_of_sequences(options) | options.settings("batch_size", "longest")
     shown = own_sentences(**options.settings(*OWN_OPTIONS))
     return stream_of_sequences(checkpoint, text, shown=shown, **settings)

@@ -176,11 +176,13 @@ def explain(
     """
     check_known("kind of attention", kind, KINDS)
     n_samples = len(analysis.samples)
-    if not 0 <= sample < n_samples:
+    if not n_samples:
         raise BadInput(
-            f"sample is {sample}; this analysis holds {n_samples}, counted from 0. Samples are "
-            "kept by analyse and report alone: a report that is read again has none"
+            "samples are not stored in a report: explain the analysis that attnlib.analyse or "
+            "attnlib.report returned"
         )
+    if not 0 <= sample < n_samples:
+        raise BadInput(f"sample is {sample}; this analysis holds {n_samples}, counted from 0")
     shown = analysis.samples[sample]
     if shown.words:
         raise BadInput(

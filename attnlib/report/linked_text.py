@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from attnlib.alignment.gold import Gold, GoldFile, gold_of_text
 from attnlib.alignment.links import HeadChoice, LinkedPair, Number, all_choices, choices_of
 from attnlib.alignment.score_table import IBM_MODEL_1, Lexicon, best_choice, sums_by_choice
+from attnlib.errors import first_names
 from attnlib.report.text_to_link import Direction, ReadPairs, TextToLink, words_of_sides
 
 # Sentence pairs, at most, on which the best head is looked for where there are no gold links.
@@ -99,6 +100,18 @@ def linked_text(
     return _linked_by_agreement(text, among)
 
 
+def _note_of_links_outside(file: GoldFile, inside: tuple[Gold | None, ...], n_outside: int) -> str:
+    """Return how many gold links are left out, and of which lines."""
+    numbers = []
+    for number, (given, kept) in enumerate(zip(file.links, inside, strict=False), start=1):
+        if given is not None and kept is not None and len(kept.possible) < len(given.possible):
+            numbers.append(str(number))
+    lines = f"({'line' if len(numbers) == 1 else 'lines'} {first_names(numbers, most=5)})"
+    if n_outside == 1:
+        return f"1 gold link leads outside its sentence and is left out {lines}"
+    return f"{n_outside:,} gold links lead outside their sentences and are left out {lines}"
+
+
 def _linked_by_gold(text: TextToLink, among: tuple[HeadChoice, ...], file: GoldFile) -> LinkedText:
     """Return the links of every head; the chosen one is the best by gold links."""
     if text.words is not None:
@@ -117,7 +130,7 @@ def _linked_by_gold(text: TextToLink, among: tuple[HeadChoice, ...], file: GoldF
             "other text, for which see the row “best head of the other half”"
         )
     if n_outside:
-        notes.append(f"{n_outside:,} gold links lead outside their sentences and are left out")
+        notes.append(_note_of_links_outside(file, of_text, n_outside))
     return LinkedText(
         direction=text.direction,
         read=read,

@@ -234,6 +234,11 @@ def own_sentences(
     targets = None
     if translation is not None:
         targets = (translation,) if isinstance(translation, str) else tuple(translation)
+    if targets is not None and len(targets) != len(sources):
+        raise BadInput(
+            f"sentence and translation differ in number ({len(sources)} and {len(targets)}); give one "
+            "translation for each sentence"
+        )
     sentences = Sentences(sources, targets)
     if len(sources) > MOST:
         raise BadInput(f"{len(sources)} sentences are given; a page shows {MOST} of them at most")

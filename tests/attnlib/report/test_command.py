@@ -239,7 +239,7 @@ def test_a_report_that_is_read_again_is_of_one_sequence(alone):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        pytest.param(["--target", "b.txt"], "leave target out", id="target"),
+        pytest.param(["--target", "b.txt"], "leave --target out", id="target"),
         pytest.param(["--generate"], "leave --generate out", id="generate"),
         pytest.param(["--kinds", "encoder_self"], "is a decoder alone", id="kind"),
     ],
@@ -454,9 +454,9 @@ def test_what_is_written_begins_as_the_tokenizer_marks_it(kind, tmp_path):
 
 def test_languages_that_nobody_chose_are_asked_for(multilingual):
     tokenizer, source, target, _ = multilingual
-    for chosen in ((None, None), (source, None), (None, target)):
+    for chosen in ({}, {"source_language": source}, {"target_language": target}):
         message = f"give --source-language and --target-language, each … {language_codes(tokenizer)[0]}"
-        assert_refused(partial(Checkpoint, "m", None, tokenizer, *chosen), message)
+        assert_refused(partial(Checkpoint, "m", None, tokenizer, **chosen), message)
 
 
 def test_a_length_that_the_marks_alone_exceed_is_refused():

@@ -96,7 +96,7 @@ def test_what_is_not_there_is_refused(analysis, place):
 
 def test_a_report_keeps_no_sentences_to_explain(analysis, tmp_path):
     write_report(analysis, tmp_path)
-    with pytest.raises(BadInput, match="read again"):
+    with pytest.raises(BadInput, match=r"^samples are not stored in a report"):
         read_report(tmp_path).explain(0, 0, 0)
 
 

@@ -95,7 +95,10 @@ def test_a_decoder_alone_has_sentences_of_one_s_own():
     ("given", "message"),
     [
         ({"translation": "un"}, "sentence as well"),
-        ({"sentence": ["a", "b"], "translation": "un"}, "2 sources with 1 targets"),
+        (
+            {"sentence": ["a", "b"], "translation": "un"},
+            r"sentence and translation differ in number \(2 and 1\)",
+        ),
         ({"sentence": " "}, "empty"),
         ({"sentence": ["a"] * 13}, "12 of them at most"),
     ],
@@ -150,6 +153,19 @@ def test_another_sentence_needs_no_second_pass(folder, capsys):
 def test_the_command_refuses_a_translation_alone(tmp_path):
     with pytest.raises(BadInput, match="--sentence as well"):
         AnalyseOptions(out=tmp_path, model="x", source=tmp_path, target=tmp_path, translation=["a"])
+
+
+@pytest.mark.parametrize("option", ["target", "translation"])
+def test_the_command_of_a_model_of_one_text_names_the_option_to_leave_out(tmp_path, option):
+    model, tokenizer = single_stacks.model_of("GPT2"), toys.tokenizer_of(LINES)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    text = toys.text_of(tmp_path)
+    options = {"target": text.target} if option == "target" else {"sentence": ["a"], "translation": ["b"]}
+    with pytest.raises(BadInput, match=f"translates nothing: leave --{option} out"):
+        analyse_command(
+            AnalyseOptions(out=tmp_path / "out", model=str(tmp_path / "model"), source=text.source, **options)
+        )
 
 
 def test_traces_have_no_sentences(tmp_path):

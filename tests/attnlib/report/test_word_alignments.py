@@ -244,6 +244,23 @@ def test_gold_links_are_looked_at_before_the_model_reads(words, monkeypatch):
         align(words, SOURCE, TARGET, gold=["0-0"])
 
 
+@pytest.mark.parametrize(
+    ("outside", "note"),
+    [
+        pytest.param([2], "1 gold link leads outside its sentence and is left out (line 3)", id="one"),
+        pytest.param(
+            [2, 4], "2 gold links lead outside their sentences and are left out (lines 3, 5)", id="two"
+        ),
+    ],
+)
+def test_gold_links_outside_their_sentences_are_noted_with_their_lines(words, monkeypatch, outside, note):
+    monkeypatch.setattr("attnlib.alignment.gold.MOST_OUTSIDE", 1)
+    gold = ["0-0"] * len(SOURCE)
+    for number in outside:
+        gold[number] = "0-0 99-0"
+    assert note in align(words, SOURCE, TARGET, gold=gold).notes
+
+
 # Whether the model has learned the text.
 
 
@@ -365,6 +382,16 @@ def folder(tmp_path):
 def command(folder, *options):
     given = ("--model", folder / "tiny", "--source", folder / "a.txt", "--out", folder / "pairs.talp")
     return toys.attnlib("align", *given, *options)
+
+
+def test_the_command_uses_the_number_of_threads_that_is_given(folder):
+    before = torch.get_num_threads()
+    try:
+        done = command(folder, "--target", folder / "b.txt", "--threads", before + 1)
+        assert done.exit_code == 0, done.output
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_command_writes_what_the_function_returns(folder):
