@@ -200,7 +200,7 @@ def _rows(state: Any, chosen: Int[Tensor, " rows"]) -> Any:
     """Return the state with these of its rows, in this order."""
     if isinstance(state, Tensor):
         return state.index_select(0, chosen)
-    if is_dataclass(state):
+    if is_dataclass(state) and not isinstance(state, type):
         rows = {}
         for field in fields(state):
             rows[field.name] = _rows(getattr(state, field.name), chosen)
