@@ -12,6 +12,7 @@ from string import ascii_lowercase
 
 from attnlib.errors import AttnlibError
 from companion.book.markup import plain, template
+from companion.book.numbers import SMALL
 from companion.book.project import Project, discover
 from companion.claims.estimates import figure, look_up
 from companion.claims.model import ABOUT, Claim, Entry, Paper, load_papers
@@ -72,6 +73,8 @@ DOT_ORDER = (
     Verdict.NOT_RUN,
 )
 
+UNTESTED = frozenset(Verdict) - {Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNDECIDED}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -124,11 +127,13 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         for name, short in paper.central.items():
             row = by_place[name, PROFILES[-1]]
             central.append((_source_name(paper, row.claim), short, row))
+    among = chance(rows)
     return template(
         PAGE, figure=figure, outcome=outcome, after_looking=decided_after_looking, **filters
     ).render(
         papers=papers,
         central=central,
+        central_counts=counts_in_words([row for *_, row in central], among),
         sources=list(overview(papers, rows)),
         tables=list(_tables(papers, rows)),
         titles={paper.name: paper.title for paper in papers},
@@ -136,7 +141,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         claims=[claim for paper in papers for claim in paper.claims if not claim.number],
         chapters=chapters,
         by_place=by_place,
-        chance=chance(rows),
+        chance=among,
         stale=sum(row.stale for row in rows),
         seen_on=_seen_on(rows),
         Verdict=Verdict,
@@ -172,6 +177,32 @@ def borderline(row: ClaimVerdict, among: Chance) -> bool:
     """Return True for a verdict of the paper profile that a false discovery rate of 5 % would not leave."""
     p = row.judgement.p
     return row.profile == PROFILES[-1] and row.verdict.decided and p is not None and not among.survives(p)
+
+
+def counts_in_words(rows: Sequence[ClaimVerdict], among: Chance) -> str:
+    """Say of these claims how many hold, fail, are open or are untested; empty where there are none."""
+    if not rows:
+        return ""
+    counts = []
+    for verdicts, singular, plural in (
+        ((Verdict.REPRODUCED,), "holds", "hold"),
+        ((Verdict.NOT_REPRODUCED,), "fails", "fail"),
+        ((Verdict.UNDECIDED,), "is open", "are open"),
+        (UNTESTED, "is not tested", "are not tested"),
+    ):
+        counted = [row for row in rows if row.verdict in verdicts]
+        n_borderline = sum(borderline(row, among) for row in counted)
+        if counted:
+            count = f"{_in_words(len(counted))} {singular if len(counted) == 1 else plural}"
+            if n_borderline:
+                count += f" ({_in_words(n_borderline)} of them borderline)"
+            counts.append(count)
+    total = f"{_in_words(len(rows))} claim{'s' if len(rows) > 1 else ''}"
+    return f"Of {total} {', '.join(counts)}."
+
+
+def _in_words(count: int) -> str:
+    return SMALL[count] if count < len(SMALL) else str(count)
 
 
 def kind_of(claim: Claim) -> str:

@@ -99,4 +99,4 @@ def draw_hits(axes: Axes, hits: dict) -> None:
     axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.5)
     axes.set_xlim(0, 1.03)
     axes.set_xlabel("share of networks", fontsize=9.5)
-    axes.set_title("names the most effective part", loc="left", fontsize=8.5)
+    axes.set_title("networks whose strongest\npart is named correctly", loc="left", fontsize=8.5)

@@ -32,7 +32,7 @@ def moves_and_costs(effects: pd.DataFrame) -> Figure:
             left,
             rows_with(effects, scan),
             ("share", "moves"),
-            "SCAN: little share,\nlittle moved",
+            "SCAN: small share,\na third moved",
             (0.36, 0.2),
         )
         alone = {"task": "one_to_one", "architecture": "AO", "part": "temporal"}

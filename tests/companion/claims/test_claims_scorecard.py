@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.scorecard import answers, borderline, overview, scorecard_csv, scorecard_markdown, status
+from companion.book.scorecard import (
+    answers,
+    borderline,
+    counts_in_words,
+    overview,
+    scorecard_csv,
+    scorecard_markdown,
+    status,
+)
 from companion.claims.model import Entry, load_papers
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import Chance, ClaimVerdict, verify
@@ -57,6 +65,7 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
         if line.startswith("| A <paper>".replace("<", "\\<").replace(">", "\\>"))
     )
     assert '<a href="#claim-plain">More than five, in short.</a>' in first
+    assert "Of one claim one is open." in page
     assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
 
 
@@ -66,6 +75,28 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
 def test_a_verdict_that_a_false_discovery_rate_would_not_leave_is_borderline(root, profile, p, is_borderline):
     row = replace(verify(root)[0], profile=profile, judgement=Judgement(Verdict.REPRODUCED, {}, p=p))
     assert borderline(row, Chance(verdicts=2, wrong=0.1, surviving=1, limit=0.02)) is is_borderline
+
+
+@pytest.mark.parametrize(
+    ("judgements", "sentence"),
+    [
+        ([(Verdict.REPRODUCED, 0.01)], "Of one claim one holds."),
+        (
+            [(Verdict.REPRODUCED, 0.04), (Verdict.REPRODUCED, 0.01), (Verdict.NOT_REPRODUCED, None)],
+            "Of three claims two hold (one of them borderline), one fails.",
+        ),
+        (
+            [(Verdict.UNDECIDED, 0.2)] * 2 + [(Verdict.NOT_RUN, None)] * 12,
+            "Of 14 claims two are open, twelve are not tested.",
+        ),
+        ([], ""),
+    ],
+    ids=["one", "borderline", "open or untested", "none"],
+)
+def test_central_claims_are_counted_in_words(root, judgements, sentence):
+    row = replace(verify(root)[0], profile="paper")
+    rows = [replace(row, judgement=Judgement(verdict, {}, p=p)) for verdict, p in judgements]
+    assert counts_in_words(rows, Chance(verdicts=2, wrong=0.1, surviving=1, limit=0.02)) == sentence
 
 
 def test_what_would_change_our_mind_counts_for_no_source(root):
