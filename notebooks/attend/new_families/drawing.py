@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from companion.results.result import Result
-from notebooks.attend.new_families.experiment import KNOWN, NEW
+from notebooks.attend.new_families.origins import KNOWN, NEW
 from notebooks.shared.marks import grid, key_above, matrix
 from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, network_name, task_name, write_labels
 

@@ -13,6 +13,7 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, share
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from notebooks.attend.new_families.origins import EVERY, KNOWN, NEW
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.readings import EFFECTS, READINGS, effects_of_exchange, exchange_measurements, readings
 from notebooks.shared.suite import (
@@ -70,7 +71,6 @@ AVERAGE = {
 }
 NAMES = {name: SUITE[name] for name in (*BY_KIND, "seed")}
 
-NEW, KNOWN, EVERY = "new", "known", "all"
 ORIGIN = {
     "origin": Column(
         "families of tasks",
