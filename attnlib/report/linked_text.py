@@ -103,8 +103,8 @@ def linked_text(
 def _note_of_links_outside(file: GoldFile, inside: tuple[Gold | None, ...], n_outside: int) -> str:
     """Return how many gold links are left out, and of which lines."""
     numbers = []
-    for number, (given, kept) in enumerate(zip(file.links, inside, strict=False), start=1):
-        if given is not None and kept is not None and len(kept.possible) < len(given.possible):
+    for number, (links, kept) in enumerate(zip(file.links, inside, strict=False), start=1):
+        if links is not None and kept is not None and len(kept.possible) < len(links.possible):
             numbers.append(str(number))
     lines = f"({'line' if len(numbers) == 1 else 'lines'} {first_names(numbers, most=5)})"
     if n_outside == 1:
