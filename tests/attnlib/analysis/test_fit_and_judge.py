@@ -407,7 +407,7 @@ def analysed(model, lines, seed, **options):
 
 @pytest.fixture
 def shares_alone(monkeypatch):
-    """Analyses of hundreds of corpora take half the time without what no share hangs on.
+    """Analyses of hundreds of corpora take half the time without what no share depends on.
 
     That is typicality, for which averages are resized to lengths they were not summed for, and the versions
     of installed packages.
@@ -469,7 +469,7 @@ def test_shares_are_hardly_off_in_the_mean(kind, mark, lines, corpora):
 @pytest.mark.slow
 @pytest.mark.usefixtures("shares_alone")
 def test_shares_do_not_move_with_the_corpus_where_a_mark_has_a_place_to_itself():
-    """Though more words are seen in more text, and the state of the mark is large: nothing hangs on it."""
+    """Though more words are seen in more text, and the state of the mark is large: no share depends on it."""
     model, corpora = known("cross", noise=(0.3, 0.3), mark=6.0, words=400), 12
     few, many = [analysed(model, 200, seed) for seed in range(1, corpora + 1)], analysed(model, 3200, 1)
     for part, share in model.shares.items():
