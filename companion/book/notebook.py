@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 Records = list[dict] | pd.DataFrame
 PAGE = Path(__file__).with_name("instrument.html.jinja")
+# The line of a note that pages of the book leave out: their end says where each number is from.
+BOTH_PROFILES = re.compile(r"^Shown: the paper profile .* Computed with this page: .*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Page:
         elif self.result is None:
             shown = f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
         else:
-            shown = f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
+            shown = f"Shown: {described(self.paper)}. Computed with this page: {described(self.result)}."
         text = self.text_of and (
             f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
             "below are of this run."

@@ -33,7 +33,7 @@ from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
-from companion.claims.verdicts import Judgement
+from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import judge
 from companion.claims.wording import SIGNS, evidence, outcome, source_label
 from companion.paths import PROFILES
@@ -47,6 +47,8 @@ MARK = re.compile(
     re.MULTILINE,
 )
 TABLE = Path(__file__).with_name("claims_table.md.jinja")
+SAYS_SOMETHING = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.BY_CONSTRUCTION)
+WORTH_A_FOLD = 3  # statements that are not decided
 AT = r"(?:@(?P<profile>\w+))?"
 NUMBER = re.compile(rf"(?:(?P<experiment>\w+){AT}:)?(?P<key>[^|:@]+)(?:\|(?P<ways>.*))?", re.DOTALL)
 PINNED = re.compile(rf"(?P<claim>[a-z0-9-]+){AT}\s*=\s*(?P<verdict>[a-z ]+)")
@@ -174,6 +176,8 @@ def verdict(book: Book, text: str, page: str, role: str = "verdict") -> Judged:
 def claims_table(book: Book, page: str, options: str, body: str) -> str:
     """Claims with number and verdict as a Markdown table: the named ones, or those of the page's experiment.
 
+    Those that are not decided are in a fold below, if they are several and others are decided.
+
     Raises UnknownName: no such claim or option. BadInput: there are none to list.
     """
     given = dict(re.findall(r"^:(\w+):\s*(.*?)\s*$", options, re.MULTILINE))
@@ -189,7 +193,19 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")
     rows = [(claim, *book.verdict_of(claim)) for claim in listed]
-    return template(TABLE).render(rows=rows, nothing=NOTHING)
+    shown = [row for row in rows if row[1].verdict in SAYS_SOMETHING]
+    folded = [row for row in rows if row[1].verdict not in SAYS_SOMETHING]
+    if not shown or len(folded) < WORTH_A_FOLD:
+        shown, folded = rows, []
+    return template(TABLE).render(shown=shown, folded=folded, numbers=numbers_in_cell, nothing=NOTHING)
+
+
+def numbers_in_cell(judgement: Judgement) -> str:
+    """Return the number of a claim with its interval; of more than two how many are as claimed."""
+    if len(judgement.parts) <= 2:
+        return "<br>".join(plain(str(estimate)) for estimate in judgement.evidence.values())
+    as_claimed = list(judgement.parts.values()).count(Verdict.REPRODUCED)
+    return f"{as_claimed} of {len(judgement.parts)} as claimed"
 
 
 def as_text(shown: Shown | Judged) -> str:

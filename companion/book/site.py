@@ -34,6 +34,7 @@ from attnlib.files import atomic_path
 from companion.book import previews, progress
 from companion.book.leaving import ARCHIVE, book_archive, leaving_notebook
 from companion.book.markup import template
+from companion.book.notebook import BOTH_PROFILES
 from companion.book.project import Project, audit_of, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
 from companion.book.scorecard import scorecard_csv, scorecard_markdown
@@ -75,6 +76,17 @@ def images_of(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode
         way_out = "show it with page.show(…, alt='what the figure shows')"
         raise BadInput(f"{figure}, cell {number} shows an image without alternative text; {way_out}")
     return images
+
+
+def without_profiles(cell: NotebookNode) -> NotebookNode:
+    """The cell without the line that says which profiles its figures are of."""
+    cell = deepcopy(cell)
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            output.text = BOTH_PROFILES.sub("", output.text)
+    if "outputs" in cell:
+        cell.outputs = [output for output in cell.outputs if output.get("text") != ""]
+    return cell
 
 
 def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode]:
@@ -240,7 +252,8 @@ def shown_pages(
     if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
         for cell, original in zip(made, written, strict=True):
             cell.source = original.source
-    cells = [part for n, cell in enumerate(notebook.cells, 1) for part in one_image_each(figure, n, cell)]
+    shown = map(without_profiles, notebook.cells)
+    cells = [part for n, cell in enumerate(shown, 1) for part in one_image_each(figure, n, cell)]
     starts = (n for n, cell in enumerate(cells) if f"{cell.source}\n".startswith(AUDIT))
     start = next(starts, len(cells))
     audit = NotebookNode(notebook)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from attnlib import sealed
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
-from companion.book.notebook import Page, described, instrument, open_page
+from companion.book.notebook import BOTH_PROFILES, Page, described, instrument, open_page
 from companion.book.parameters import request_of
 from companion.book.prose import Book
 from companion.book.site import closing
@@ -59,7 +59,8 @@ def test_the_committed_result_leads_in_the_book(made, project):
     PAPER.save(project.results("paper"))
     page = open_page(FIGURE, NAMES | {"task": None})
     assert (page.leading.profile, page.second.profile) == ("paper", "quick")
-    assert "Shown first: the paper profile (3 seeds, width 64)" in page.note()
+    assert "Shown: the paper profile (3 seeds, width 64). Computed with this page: " in page.note()
+    assert BOTH_PROFILES.sub("", f"{page.note()}\nmore\n") == "more\n"
 
 
 def test_a_run_with_parameters_is_made_in_its_folder(made, project):

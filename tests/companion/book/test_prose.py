@@ -54,6 +54,24 @@ def test_a_number_on_a_page_says_where_it_is_from(root):
     assert f'<span class="num" title="{title}">0.250 [0.240, 0.260]</span>' in page
 
 
+def test_statements_that_are_not_decided_are_in_a_fold(root):
+    told = {
+        "nobody-knows": "It would take a year.",
+        "nobody-asks": "It would cost too much.",
+        "nobody-cares": "Why?",
+    }
+    unknown = [
+        {"id": name, "place": "here", "says": "Nobody has looked.", "not_run": why}
+        for name, why in told.items()
+    ]
+    write_paper(root / "claims", GIVEN["claims"][0], *unknown)
+    listed = "\n".join(["it-gains", *told])
+    table, _ = filled(f"```{{claims}}\n{listed}\n```\n", Book(root), PAGE)
+    open_rows, fold = table.split("<summary>3 statements that our runs do not decide</summary>")
+    assert open_rows.count("Nobody has looked") == 0
+    assert fold.count("Nobody has looked") == 3
+
+
 @pytest.mark.parametrize(("mark", "message"), GIVEN["marks"])
 def test_what_is_wrong_is_named_with_its_line(root, mark, message):
     source = f"# Reversal\n\n{mark}\n\n{{num}}`gain|value`\n"
