@@ -201,16 +201,16 @@ def memory() -> Drawing:
 
 
 def nine_switches() -> Drawing:
-    """Draw the attention of a network from all terms, and from those without a residual."""
+    """Draw the attention of a network from all terms, and from those without memory."""
     drawing = Drawing(
         "nine_switches",
-        "Attention with and without the notebook",
+        "Attention with and without memory",
         "Two boards, a row for each action that the network writes: walk, walk, turn_left, jump, end. "
         "Columns are the words of jump left after walk twice, and the end. With all nine terms both walks "
-        "attend to twice. Without the terms that have a residual the second attends to after.",
+        "attend to twice. Without the terms that have memory the second attends to after.",
         height=386,
     )
-    boards = (("all nine terms", ALL_TERMS), ("without the terms that have a residual", WITHOUT_RESIDUAL))
+    boards = (("all nine terms", ALL_TERMS), ("without the five terms with memory, Δ", WITHOUT_RESIDUAL))
     for board, (title, matrix) in enumerate(boards):
         top = 200 * board
         drawing.text((8, top + 18), title, anchor="start", bold=True)
