@@ -11,8 +11,8 @@ Instruments.start("dial", (stage, data) => {
   const FAMILIES = { one_to_one: "one-to-one", permutation: "fixed permutation", scan: "SCAN", tatoeba_en_fr: "Tatoeba" };
   const NETWORKS = { AED: "GRU with attention", "AED-lstm": "LSTM with attention", "AED-vanilla": "plain recurrence with attention",
     "AED-ugrnn": "UGRNN with attention", AO: "attention only" };
-  const UP = { temporal_share: "own term μ·μ", temporal_split: "split share of μ", temporal_moves: "effect of exchanging μ",
-    input_share: "own term χ·χ", input_split: "split share of χ", input_moves: "effect of exchanging χ" };
+  const UP = { temporal_share: "position, own term μ·μ", temporal_split: "position, split share", temporal_moves: "moved by another position",
+    input_share: "word, own term χ·χ", input_split: "word, split share", input_moves: "moved by another word" };
   const COLOURS = [["task", "task"], ["network", "network"], ["accuracy", "accuracy"], ["decay", "weight decay"]];
   const levels = [...new Set(columns.decay)].sort((a, b) => a - b);
   const state = { task: marks[0] ?? points[0].task, architecture: "AED", colour: "task", up: "temporal_share" };
@@ -39,7 +39,7 @@ Instruments.start("dial", (stage, data) => {
 
   /** What exchanging parts does to attention, where it was tried. */
   const exchanged = (temporal, input) => (Number.isFinite(temporal) && temporal !== null
-    ? `exchanging μ moves ${two(temporal)} of the attention and χ ${two(input)}` : "nothing was exchanged");
+    ? `another position moves ${two(temporal)} of the attention and another word ${two(input)}` : "nothing was exchanged");
 
   let shown = [], drawn = {}, pointed = null; // points of the scatter, matrices, and the network of the one beside it
   const WHOSE = { average: "Average", sample: "This sentence", pointed: "Its average" };
@@ -70,8 +70,8 @@ Instruments.start("dial", (stage, data) => {
     const own = shown[n];
     showBeside(own);
     said.say(`${trained(own)}: typicality ${two(own.typicality)}, `
-      + `own terms μ·μ ${two(own.temporal_share)} and χ·χ ${two(own.input_share)}, split shares of μ ${two(own.temporal_split)} `
-      + `and of χ ${two(own.input_split)}, ${exchanged(own.temporal_moves, own.input_moves)}, `
+      + `own terms μ·μ ${two(own.temporal_share)} and χ·χ ${two(own.input_share)}, split shares of position ${two(own.temporal_split)} `
+      + `and of word ${two(own.input_split)}, ${exchanged(own.temporal_moves, own.input_moves)}, `
       + `word accuracy ${percent(own.token_accuracy)}. Its average matrix is shown next to the points. `
       + `The matrices above are of ${mine(own) && !own.decay ? "its kind, " : "another kind, "}${name(kind())}.`);
   };
@@ -164,7 +164,7 @@ Instruments.start("dial", (stage, data) => {
       return numbers.length ? numbers.reduce((sum, number) => sum + number, 0) / numbers.length : null;
     };
     said.say(`${name(own)}, ${group.length} networks: typicality ${two(mean("typicality"))}, `
-      + `own term μ·μ ${two(mean("temporal_share"))}, split share of μ ${two(mean("temporal_split"))}, `
+      + `own term μ·μ ${two(mean("temporal_share"))}, split share of position ${two(mean("temporal_split"))}, `
       + `${exchanged(mean("temporal_moves"), mean("input_moves"))}, word accuracy ${percent(mean("token_accuracy"))}. `
       + whose(tried(own)));
   }

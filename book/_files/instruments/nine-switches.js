@@ -139,8 +139,8 @@ Instruments.start("nine-switches", (stage, data) => {
       ...other.flatMap((word, n) => [word === names[n] ? word : make("mark", {}, word), " "]));
     const off = [...state.on].filter(one => one === "0").length;
     const changes = [...(other.length > names.length ? other : names).keys()].filter(n => other[n] !== names[n]).length;
-    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off: the rebuilt attention has a similarity of `
-      + `${alike.textContent} with the network's own, and ${changes === 1 ? "one word changes" : `${changes || "no"} words change`}.`
+    said.say(off ? `${off} of the nine terms ${off === 1 ? "is" : "are"} off, and `
+      + `${changes === 1 ? "one word changes" : `${changes || "no"} words change`}.`
       : "All nine terms are on: both matrices are the same. Switch one off.");
   }
 

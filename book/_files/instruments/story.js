@@ -402,8 +402,8 @@ Instruments.start("story", (stage, data) => {
     if (state.step === STEPS) train();
   };
   const forward = () => (seen.has(state.step) ? go(state.step + 1) : reveal());
-  const back = make("button", { type: "button", onclick: () => go(state.step - 1) }, "‹ Back");
-  const next = make("button", { type: "button", class: "next", onclick: forward });
+  const back = make("button", { type: "button", title: "or the left arrow key", onclick: () => go(state.step - 1) }, "‹ Back");
+  const next = make("button", { type: "button", class: "next", title: "or the right arrow key", onclick: forward });
   const place_ = make("span", { class: "where" });
   const copied = make("span", { class: "copied", role: "status" });
   const link = make("input", { type: "text", readonly: "", "aria-label": "Link to this view", hidden: "", onfocus: () => link.select() });

@@ -141,14 +141,14 @@ def exchange() -> Drawing:
         "exchange",
         "Exchange of one part",
         "A key is the sum of μ of position 2, χ of cat, and Δ. In three runs one part is exchanged: μ "
-        "for that of position 4, χ for that of dog, Δ for that of another place. Queries are changed "
+        "for that of position 4, χ for that of dog, Δ for that of another state. Queries are changed "
         "likewise. The scores change, while the values that the context sums do not.",
         height=322,
     )
     columns = (150, 216, 282)
     original = ("μ_2", "χ(cat)", "Δ")
     swapped = ("μ_4", "χ(dog)", "Δ′")
-    labels = (("as it was", ""), ("another", "position"), ("another", "word"), ("another", "place"))
+    labels = (("as it was", ""), ("another", "position"), ("another", "word"), ("another", "state"))
     for row, (first, second) in enumerate(labels):
         y = 34 + 60 * row
         for line, text in enumerate(filter(None, (first, second))):
@@ -201,16 +201,16 @@ def memory() -> Drawing:
 
 
 def nine_switches() -> Drawing:
-    """Draw the attention of a network from all terms, and from those without a residual."""
+    """Draw the attention of a network from all terms, and from those without memory."""
     drawing = Drawing(
         "nine_switches",
-        "Attention with and without the notebook",
+        "Attention with and without memory",
         "Two boards, a row for each action that the network writes: walk, walk, turn_left, jump, end. "
         "Columns are the words of jump left after walk twice, and the end. With all nine terms both walks "
-        "attend to twice. Without the terms that have a residual the second attends to after.",
+        "attend to twice. Without the terms that have memory the second attends to after.",
         height=386,
     )
-    boards = (("all nine terms", ALL_TERMS), ("without the terms that have a residual", WITHOUT_RESIDUAL))
+    boards = (("all nine terms", ALL_TERMS), ("without the five terms with memory, Δ", WITHOUT_RESIDUAL))
     for board, (title, matrix) in enumerate(boards):
         top = 200 * board
         drawing.text((8, top + 18), title, anchor="start", bold=True)

@@ -1,51 +1,66 @@
-"""Shares of parts, how far attention moves when they are exchanged, and what that costs."""
+"""Shares of parts, how far attention moves when they are exchanged, what that costs, and transplants."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from notebooks.attend.interchange.transplants import TRANSPLANTS
 from notebooks.shared.marks import grid
 from notebooks.shared.style import (
     ARCHITECTURE_MARKERS,
-    INK,
+    GREEN,
     PART_COLOURS,
-    PART_NAMES,
-    PART_SYMBOLS,
+    PURPLE,
     REMARK,
     network_name,
+    task_name,
 )
 
-SHARE = "share of the part's own term (μ·μ, χ·χ, Δ·Δ)"
-MOVED = "attention moved (0: none, 1: all of it)"
+SHARE = "share of the part’s own term"
+MOVED = "attention moved by its exchange"
+NAMES = {"temporal": "position", "input": "word", "residual": "memory"}
+FAINT, GREY = "#d0d0d0", "#777777"
+SIDES = {"none": "nothing", "keys": "the keys", "query": "the queries", "both": "both sides"}
+ORDERS = (("own", "its own order", GREEN), ("other", "the other order", PURPLE))
+ELSEWHERE = "#e5e5e5"
+TOO_NARROW = 0.08  # for its number
 
 
-def moves_and_costs(effects: pd.DataFrame) -> Figure:
-    """Draw how far attention moves over the share of a part, and over that the accuracy that is lost."""
-    with grid(1, 2, size=(8.6, 4.1)) as (figure, ((left, right),)):
-        draw_points(left, effects, "share", "moves")
-        left.set_xlabel(SHARE)
-        left.set_ylabel(MOVED)
+def moves_over_shares(effects: pd.DataFrame) -> Figure:
+    """Draw how far attention moves over the share of a part: position in colour, the other parts faint."""
+    with grid(1, 1, size=(3.9, 4.1)) as (figure, ((axes,),)):
+        faint = dict.fromkeys(PART_COLOURS, FAINT)
+        of_position = effects["part"] == "temporal"
+        draw_points(axes, effects[~of_position], "share", "moves", faint)
+        draw_points(axes, effects[of_position], "share", "moves", PART_COLOURS)
+        axes.set_title("The larger the share of the position,\nthe further attention moves", loc="left")
+        axes.set_xlabel(SHARE)
+        axes.set_ylabel(MOVED)
+        axes.set_ylim(-0.03, 1.05)
         scan = {"task": "scan", "architecture": "AED", "part": "temporal"}
-        remark(
-            left,
-            rows_with(effects, scan),
-            ("share", "moves"),
-            "SCAN: small share,\na third moved",
-            (0.36, 0.2),
-        )
+        remark(axes, rows_with(effects, scan), ("share", "moves"), "SCAN", (0.27, 0.3))
         alone = {"task": "one_to_one", "architecture": "AO", "part": "temporal"}
         remark(
-            left, rows_with(effects, alone), ("share", "moves"), "one-to-one,\nattention only", (0.72, 0.44)
+            axes, rows_with(effects, alone), ("share", "moves"), "one-to-one,\nattention only", (0.62, 0.98)
         )
-        draw_points(right, effects, "moves", "costs")
-        right.set_xlabel(MOVED)
-        right.set_ylabel("accuracy lost")
-        recurrent = {"task": "one_to_one", "architecture": "AED", "part": "temporal"}
-        text = "the more it moves,\nthe more words are lost"
-        remark(right, rows_with(effects, recurrent), ("moves", "costs"), text, (0.36, 0.7))
-        name_points(figure, effects)
+        others = {"part": "residual", "architecture": "AO"}
+        remark(axes, rows_with(effects, others), ("share", "moves"), "words and memory", (0.3, 0.08))
+        name_networks(axes, effects, loc="lower right", bbox_to_anchor=(1.02, 0.1))
+    return figure
+
+
+def costs_over_moves(effects: pd.DataFrame) -> Figure:
+    """Draw how much accuracy is lost over how far attention moves, each part in its colour."""
+    with grid(1, 1, size=(5.2, 3.9)) as (figure, ((axes,),)):
+        draw_points(axes, effects, "moves", "costs", PART_COLOURS)
+        axes.set_title("The further it moves, the more words are lost", loc="left")
+        axes.set_xlabel("attention moved")
+        axes.set_ylabel("word accuracy lost")
+        for part, name in NAMES.items():
+            axes.plot([], [], "o", color=PART_COLOURS[part], label=f"another {name}")
+        name_networks(axes, effects, loc="upper left")
     return figure
 
 
@@ -54,10 +69,10 @@ def rows_with(effects: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     return effects[(effects[list(names)] == names).all(axis="columns")]
 
 
-def draw_points(axes: Axes, effects: pd.DataFrame, x: str, y: str) -> None:
+def draw_points(axes: Axes, effects: pd.DataFrame, x: str, y: str, colours: Mapping[str, str]) -> None:
     """Draw a point for each network and part; hollow where the network has not learned its task."""
     for (part, kind), rows in effects.groupby(["part", "architecture"], sort=False):
-        colour = PART_COLOURS[part]
+        colour = colours[part]
         look = {"ls": "", "marker": ARCHITECTURE_MARKERS[kind], "ms": 5.5, "alpha": 0.85, "color": colour}
         learned = rows[rows["learned"]]
         axes.plot(learned[x], learned[y], mfc=colour, **look)
@@ -74,13 +89,46 @@ def remark(
         axes.annotate(words, (rows[x].mean(), rows[y].mean()), written, **REMARK)
 
 
-def name_points(figure: Figure, effects: pd.DataFrame) -> None:
-    """Say above the figure which colour is which part, and which marker which kind of network."""
-    axes = figure.axes[0]
-    for part in PART_NAMES:
-        axes.plot([], [], "o", color=PART_COLOURS[part], label=f"{part} {PART_SYMBOLS[part]}")
+def name_networks(axes: Axes, effects: pd.DataFrame, **placed: object) -> None:
+    """Say inside the panel which marker is which kind of network, below what is named already."""
     for kind in effects["architecture"].unique():
-        axes.plot([], [], ARCHITECTURE_MARKERS[kind], color=INK, mfc="white", label=network_name(kind))
-    figure.legend(
-        loc="outside upper center", ncols=5, frameon=False, fontsize=9, handletextpad=0.2, columnspacing=1.2
-    )
+        axes.plot([], [], ARCHITECTURE_MARKERS[kind], color=GREY, ls="", label=network_name(kind))
+    axes.plot([], [], "o", color=GREY, mfc="white", label="has not learned its task")
+    axes.legend(frameon=False, fontsize=9, handletextpad=0.2, **placed)
+
+
+def transplants(found: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
+    """Draw where the largest weight goes, by where memory of the other sentence was put, task by task."""
+    alone = len(tasks) == 1
+    with grid(1, len(tasks), size=(5.4 if alone else 8.6, 2.7), sharey=True) as (figure, (panels,)):
+        for axes, task in zip(panels, tasks, strict=True):
+            for place, name in enumerate(TRANSPLANTS):
+                draw_bar(
+                    axes, place, [found[task][name][order]["value"] for order, *_ in ORDERS], numbered=alone
+                )
+            axes.set_title(task_name(task), fontsize=9.5, loc="left")
+            axes.set_xlim(0, 1)
+            axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            axes.set_yticks(range(len(TRANSPLANTS)), [SIDES[name] for name in TRANSPLANTS])
+            axes.set_ylim(len(TRANSPLANTS) - 0.5, -0.5)
+            axes.set_xlabel("share of words", fontsize=9)
+        panels[0].set_ylabel("memory put into", fontsize=9)
+        for _, label, colour in (*ORDERS, ("", "elsewhere", ELSEWHERE)):
+            panels[0].barh([0], [0], color=colour, label=label)
+        figure.legend(
+            loc="outside upper center", ncols=3, frameon=False, fontsize=9,
+            title="largest weight where the word is in", title_fontsize=9,
+        )  # fmt: skip
+    return figure
+
+
+def draw_bar(axes: Axes, place: int, shares: Sequence[float], *, numbered: bool) -> None:
+    """Draw the shares of words at either order, the rest in grey, and numbers where there is room."""
+    left = 0.0
+    for share, (_, _, colour) in zip(shares, ORDERS, strict=True):
+        axes.barh(place, share, left=left, color=colour, height=0.62)
+        if numbered and share > TOO_NARROW:
+            middle, label = left + share / 2, f"{100 * share:.0f} %"
+            axes.text(middle, place, label, color="white", ha="center", va="center", fontsize=9)
+        left += share
+    axes.barh(place, 1 - left, left=left, color=ELSEWHERE, height=0.62)

@@ -1,28 +1,33 @@
-"""Shares and effects of the parts over the dial: by three readings, and on either side of a score."""
+"""Effects and shares of the parts over the dial, in both sides of a score together and in each."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import error_bar
-from notebooks.shared.style import ARROW, INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, style
+from notebooks.shared.style import PART_COLOURS, style
 from notebooks.shared.suite import DIAL
 
-Lines = dict[str, tuple[str, str, str]]  # column → label, colour and dashes
+Lines = dict[str, tuple[str, str]]  # column → label and colour
 KIND = "AED"
-BY_READING: dict[str, Lines] = {
+NAMED = {"temporal": "position", "input": "word", "residual": "memory"}
+
+
+def lines_of_parts(column: str, label: str = "{}") -> Lines:
+    """Return a line for each part, from the name of its column and that of its label."""
+    return {column.format(part): (label.format(name), PART_COLOURS[part]) for part, name in NAMED.items()}
+
+
+BY_SHARES = {
     "own terms": {
-        "temporal_share": ("μ·μ", PART_COLOURS["temporal"], "-"),
-        "input_share": ("χ·χ", PART_COLOURS["input"], "-"),
-        "residual_own": ("Δ·Δ", PART_COLOURS["residual"], "-"),
-        "temporal_input_delta": ("μ·(χ+Δ)", PART_COLOURS["temporal"], "--"),
+        "temporal_share": ("position", PART_COLOURS["temporal"]),
+        "input_share": ("word", PART_COLOURS["input"]),
+        "residual_own": ("memory", PART_COLOURS["residual"]),
     },
-    "split shares": {f"{part}_split": (PART_SYMBOLS[part], PART_COLOURS[part], "-") for part in PART_NAMES},
-    "effects of exchange": {
-        f"{part}_moves": (PART_SYMBOLS[part], PART_COLOURS[part], "-") for part in PART_NAMES
-    },
+    "split shares": lines_of_parts("{}_split"),
 }
-SIDES = {"query": "queries (decoder)", "keys": "keys (encoder)"}
+SIDES = {"query": "exchanged in the queries", "keys": "exchanged in the keys"}
+MOVES = "share of the attention that moves"
 APART = 0.075  # between the names of two lines
 
 
@@ -37,57 +42,49 @@ def has_the_dial(result: Result) -> bool:
     return len(settings) > 2 and all(KIND in result.values["by_task"][task] for task in settings)
 
 
-def by_readings(result: Result) -> Figure:
-    """Draw a panel for each way to count a part."""
-    with style():
-        figure = Figure(figsize=(8.6, 3.6))
-        panels = figure.subplots(1, 3, sharey=True)
-        for axes, (reading, lines) in zip(panels, BY_READING.items(), strict=True):
-            draw_lines(axes, result, lines)
-            axes.set_title(reading, loc="left", fontsize=10)
-            axes.set_xlim(-4, 150 if reading == "own terms" else 120)
-        panels[0].annotate(
-            "the cross term that\nown terms leave out", (60, 0.52), (12, 0.99), fontsize=8.5, va="top",
-            arrowprops=ARROW,
-        )  # fmt: skip
-        panels[0].set_ylabel("share of the covariance, or attention moved")
-    return figure
-
-
-NAMED = {"temporal": "position", "input": "word", "residual": "memory"}
-
-
-def by_exchange(result: Result) -> Figure:
+def by_exchange(result: Result, label: str = "{}", *, width: float = 6.4) -> Figure:
     """Draw how far attention moves when a part is exchanged, with the parts named in plain words."""
     with style():
-        figure = Figure(figsize=(6.4, 3.4))
+        figure = Figure(figsize=(width, 3.4))
         axes = figure.subplots()
-        lines = {}
-        for part, name in NAMED.items():
-            lines[f"{part}_moves"] = f"another {name}", PART_COLOURS[part], "-"
-        draw_lines(axes, result, lines)
+        draw_lines(axes, result, lines_of_parts("{}_moves", label))
         axes.set_xlim(-4, 135)
         axes.set_xlabel("sentences that may change their word order, %", fontsize=9)
-        axes.set_ylabel("share of the attention that moves")
+        axes.set_ylabel(MOVES)
+        axes.set_title("The freer the order, the less position counts", loc="left", fontsize=10)
     return figure
+
+
+def by_shares(result: Result) -> Figure:
+    """Draw a panel for own terms and one for split shares."""
+    return side_by_side(result, BY_SHARES, "share of the scores’ covariance")
 
 
 def by_sides(result: Result) -> Figure:
-    """Draw a panel for queries and one for keys: shares solid, effects of exchange dotted."""
+    """Draw how far attention moves in a panel for queries and one for keys."""
+    panels = {title: lines_of_parts(f"{side}_{{}}_moves") for side, title in SIDES.items()}
+    return side_by_side(result, panels, MOVES)
+
+
+def by_shares_of_sides(result: Result) -> Figure:
+    """Draw the terms in which a part is on one side, in a panel for queries and one for keys."""
+    panels = {
+        "terms of the queries": lines_of_parts("query_{}"),
+        "terms of the keys": lines_of_parts("keys_{}"),
+    }
+    return side_by_side(result, panels, "share of the scores’ covariance")
+
+
+def side_by_side(result: Result, lines_of_panels: dict[str, Lines], label: str) -> Figure:
+    """Draw a panel for each title; all have the same scale."""
     with style():
-        figure = Figure(figsize=(8.6, 3.8))
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, (side, title) in zip(panels, SIDES.items(), strict=True):
-            effects = {f"{side}_{part}_moves": ("", PART_COLOURS[part], ":") for part in PART_NAMES}
-            shares = {f"{side}_{part}": (PART_SYMBOLS[part], PART_COLOURS[part], "-") for part in PART_NAMES}
-            draw_lines(axes, result, effects)
-            draw_lines(axes, result, shares)
+        figure = Figure(figsize=(8.2, 3.5))
+        panels = figure.subplots(1, len(lines_of_panels), sharey=True)
+        for axes, (title, lines) in zip(panels, lines_of_panels.items(), strict=True):
+            draw_lines(axes, result, lines)
             axes.set_title(title, loc="left", fontsize=10)
-            axes.set_xlim(-4, 118)
-        for dashes, label in (("-", "share of the covariance"), (":", "attention moved by exchange")):
-            panels[1].plot([], [], color=INK, ls=dashes, label=label)
-        panels[1].legend(loc="upper right", bbox_to_anchor=(1.0, 1.16), ncols=2, frameon=False, fontsize=8.5)
-        panels[0].set_ylabel("share, or attention moved")
+            axes.set_xlim(-4, 132)
+        panels[0].set_ylabel(label)
     return figure
 
 
@@ -96,11 +93,11 @@ def draw_lines(axes: Axes, result: Result, lines: Lines) -> None:
     by_task = result.values["by_task"]
     axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
     ends = []
-    for column, (label, colour, dashes) in lines.items():
+    for column, (label, colour) in lines.items():
         estimates = {x: by_task[task][KIND][column] for task, x in settings_of(result).items()}
         known = {x: estimate for x, estimate in estimates.items() if estimate["value"] is not None}
         heights = [estimate["value"] for estimate in known.values()]
-        axes.plot(list(known), heights, "o", ls=dashes, color=colour, ms=4, lw=1.6)
+        axes.plot(list(known), heights, "o-", color=colour, ms=4, lw=1.6)
         for x, estimate in known.items():
             error_bar(axes, estimate, x, colour, upright=True, lw=1.2)
         if heights:
@@ -117,4 +114,4 @@ def write_names(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
     for value, label, colour in sorted(ends):
         height = max(value, height + APART)
         ink = "#666666" if colour == PART_COLOURS["residual"] else colour
-        axes.text(105, height, label, va="center", color=ink, fontsize=9)
+        axes.text(105, height, label, va="center", color=ink, fontsize=9.5)

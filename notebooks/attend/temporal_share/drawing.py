@@ -29,13 +29,13 @@ from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.readings import readings
-from notebooks.shared.style import ARROW, HALO
+from notebooks.shared.style import HALO
 from notebooks.shared.suite import DIAL, family, outcomes
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {
     "one_to_one": ("one-to-one", (15, -15)), "permutation": ("fixed permutation", (-96, 4)),
-    "scan": ("SCAN", (-33, 3)), "captions": ("translation", (-52, 4)),
+    "scan": ("SCAN", (-42, 3)), "captions": ("translation", (-66, 4)),
     "reordering_0": ("0 %", (8, -8)), "reordering_100": ("100 %", (-26, 8)),
 }  # fmt: skip
 
@@ -48,22 +48,26 @@ class Panel:
     part: str
     label: str  # of the axis
     named: tuple[str, ...] = ("reordering_0", "reordering_100", "scan", "captions")
-    remark: str = ""  # of the last mark of the dial
-    at: tuple[float, float] = (0.5, 0.2)  # where the remark is, in fractions of the axes
 
 
-# Rows are parts, columns are readings: a part's own term, its split share, and what its exchange does.
 INPUT_NAMES = ("reordering_0", "scan", "captions")
-READINGS = (
+BY_EXCHANGE = (
     (
-        Panel("temporal_share", "temporal", "own term μ·μ", remark="little is left", at=(0.5, 0.06)),
-        Panel("temporal_split", "temporal", "split share of μ", remark="half is left"),
-        Panel("temporal_moves", "temporal", "effect of exchanging μ", remark="most is left"),
+        Panel("temporal_moves", "temporal", "moved by another position"),
+        Panel("input_moves", "input", "moved by another word", INPUT_NAMES),
+    ),
+)
+# Rows are parts, columns are readings: a part's own term and its split share.
+BY_SHARES = (
+    (
+        Panel("temporal_share", "temporal", "own term of the position, μ·μ"),
+        Panel(
+            "temporal_split", "temporal", "split share of the position", ("reordering_0", "scan", "captions")
+        ),
     ),
     (
-        Panel("input_share", "input", "own term χ·χ", INPUT_NAMES),
-        Panel("input_split", "input", "split share of χ", INPUT_NAMES),
-        Panel("input_moves", "input", "effect of exchanging χ", INPUT_NAMES, "inputs gain", (0.3, 0.9)),
+        Panel("input_share", "input", "own term of the word, χ·χ", INPUT_NAMES),
+        Panel("input_split", "input", "split share of the word", INPUT_NAMES),
     ),
 )
 ALONE_LABEL = "similarity of attention from {} alone"
@@ -78,7 +82,7 @@ POINTS = (("recurrent", "o", GREY), ("attention only", "s", GREY), ("has not lea
 UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
-def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = READINGS) -> Figure:
+def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = BY_EXCHANGE) -> Figure:
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     correlations = result.values["learned"]["spearman"]
     with style():
@@ -87,7 +91,7 @@ def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = R
         for axes, panel in zip(grid.flat, (panel for row in panels for panel in row), strict=True):
             _scatter(axes, rows.dropna(subset=[panel.column]), panel)
             correlation = written(correlations[panel.column])
-            axes.set_title(f"rank correlation {correlation}", loc="left", fontsize=8.5)
+            axes.set_title(f"rank correlation {correlation}", loc="left", fontsize=9)
             if axes.get_subplotspec().is_last_row():
                 axes.set_xlabel("typicality of the attention matrix", fontsize=9)
         last = figure.axes[-1]
@@ -123,9 +127,7 @@ def _scatter(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
         if task in middles.index:
             text, away = NAMES[task]
             place = middles.loc[task]
-            axes.annotate(text, place, away, "data", "offset points", fontsize=8, path_effects=[HALO])
-    if panel.remark and len(dial) > 1:
-        axes.annotate(panel.remark, dial.iloc[-1], panel.at, "data", "axes fraction", ARROW, fontsize=8.5)
+            axes.annotate(text, place, away, "data", "offset points", fontsize=9, path_effects=[HALO])
 
 
 MEANS = ["typicality", "temporal_share", "input_share", "token_accuracy"]
@@ -232,7 +234,7 @@ def _letters(matrix: list[list[float]]) -> str:
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
-    drawn = by_exchange(Result.load(folder / "temporal_share.json"))
+    drawn = by_exchange(Result.load(folder / "temporal_share.json"), "another {}")
     return folder / "temporal_share.svg", as_svg(drawn, "path")
 
 

@@ -19,9 +19,11 @@ ALT = (
     "They show how much of the attention moves when a part of the network's states is exchanged. "
     "For position it falls from {temporal[0]} to {temporal[1]} %. For memory it rises from {residual[0]} to "
     "{residual[1]} %, for the word from {input[0]} to {input[1]} %. "
-    "Below, five words keep their order at the left and cross at the right."
+    "Below, four words keep their order at the left; at the right their two phrases change places."
 )
 NAMES = {"temporal": "position", "residual": "memory", "input": "word"}
+# Numbers at the left ends are above their lines, or below.
+CLEAR = {"temporal": -9, "residual": -19, "input": 19}
 NUDGED = {"temporal": -5, "residual": 5, "input": 0}  # labels of neighbours at the right end, apart
 
 
@@ -54,11 +56,11 @@ def line(part: str, intervals: list[dict]) -> Iterator[str]:
 
 
 def words_in_order(middle: float, *, turned: bool) -> Iterator[str]:
-    """Five words above, the same five below, and lines between them: side by side, or crossing."""
+    """Draw two phrases of two words above and below, with lines between them: side by side, or crossing."""
     above, below = BOTTOM + 58, BOTTOM + 96
-    for place in range(5):
-        x = middle + 15 * (place - 2)
-        goal = middle + 15 * (2 - place) if turned else x
+    places = [middle + shift for shift in (-26, -12, 12, 26)]
+    goals = places[2:] + places[:2] if turned else places
+    for x, goal in zip(places, goals, strict=True):
         yield f'<path class="hero-wire" d="M{x} {above}L{goal} {below}"/>'
         yield f'<circle class="hero-word" cx="{x}" cy="{above}" r="3.5"/>'
         yield f'<circle class="hero-word" cx="{goal}" cy="{below}" r="3.5"/>'
@@ -89,14 +91,15 @@ def hero(result: Result) -> str:
         drawn.append(
             label(f"{NAMES[part]} {ends[part][1]} %", RIGHT + 12, last + 5 + NUDGED[part], look=strong)
         )
-        clear_of_the_line = first - 9 if last > first else first + 19
-        drawn.append(label(f"{ends[part][0]} %", LEFT + 12, clear_of_the_line, look=strong))
+        drawn.append(label(f"{ends[part][0]} %", LEFT + 5, first + CLEAR[part], look=strong))
     for mark, word in ((0, "none"), (50, "half"), (100, "all")):
         drawn.append(label(word, across(mark), BOTTOM + 20, anchor="middle"))
     drawn.append(label("sentences that may change their word order", middle, BOTTOM + 40, anchor="middle"))
-    drawn += words_in_order(across(0) + 6, turned=False)
-    drawn += words_in_order(across(100) - 6, turned=True)
-    drawn.append(label("order kept → reversed", middle, BOTTOM + 82, anchor="middle"))
+    kept, reversed_ = LEFT - 12, RIGHT + 30
+    drawn += words_in_order(kept, turned=False)
+    drawn += words_in_order(reversed_, turned=True)
+    between = (kept + reversed_) / 2
+    drawn.append(label("order kept → phrases reversed", between, BOTTOM + 82, anchor="middle"))
     return f'<figure class="hero-picture">{"".join(drawn)}</svg></figure>\n'
 
 
