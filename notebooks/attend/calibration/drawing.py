@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from companion.book.numbers import written
 from companion.results.result import Result
 from notebooks.shared.marks import dot, grid, rule
-from notebooks.shared.style import ARROW, INK, PART_COLOURS, PART_SYMBOLS
+from notebooks.shared.style import ARROW, INK, PART_COLOURS, PART_SYMBOLS, blank
 
 ATTRIBUTIONS = {
     "own": "own term",
@@ -60,7 +60,8 @@ def draw_points(axes: Axes, learned: pd.DataFrame, attribution: str, result: Res
             color=PART_COLOURS[part],
         )  # fmt: skip
     rank = over(result)["rank"]["exchange"]["both"]["attention"]["every"][attribution]
-    title = f"{ATTRIBUTIONS[attribution].capitalize()}: rank correlation {written(rank)}"
+    number = "" if rank["value"] is None else f": rank correlation {written(rank)}"
+    title = f"{ATTRIBUTIONS[attribution].capitalize()}{number}"
     axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
     axes.set_ylabel("attention moved by exchange")
     axes.set_xlim(-0.05, 1)
@@ -82,6 +83,8 @@ def compared_attributions(result: Result) -> Figure:
     Args:
         result: of the experiment.
     """
+    if over(result)["rank"]["exchange"]["both"]["attention"]["every"]["own"]["value"] is None:
+        return blank()
     with grid(2, 1, size=(NARROW, 5.0)) as (figure, panels):
         upper, lower = panels.flat
         for group, (name, colour, shift) in GROUPS.items():
