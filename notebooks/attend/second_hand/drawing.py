@@ -119,6 +119,7 @@ def words_by_terms(kept: pd.DataFrame) -> Figure:
             axes.annotate(f"{task_name(task)}, {short_name(kind)}", place, away, **BESIDE, color=colour)
         axes.axhline(NINE_TENTHS, color="#bbbbbb", lw=1, zorder=0)
         axes.text(9, NINE_TENTHS - 0.015, "nine tenths", color=GREY, fontsize=8.5, ha="right", va="top")
+        axes.set_title("Words kept, by the number of terms", loc="left", fontsize=9.5, fontweight="bold")
         axes.set_xlabel("terms that attention is rebuilt from, the best ones first")
         axes.set_ylabel("share of the gain kept")
         axes.set_ylim(0, 1.1)
