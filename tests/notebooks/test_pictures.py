@@ -23,7 +23,7 @@ PICTURES = {
     "heat_maps": ("attend/attention_matrices", "average_and_sample"),
     "matrices_of_terms": ("attend/alignment_breakdown", "covariance_shares"),
     "curves": ("primer/source_reversal", "learning_curves"),
-    "bars": ("attend/calibration", "calibration"),
+    "bars": ("attend/readout", "what_is_kept"),
 }
 
 

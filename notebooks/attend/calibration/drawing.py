@@ -1,4 +1,4 @@
-"""Shares of parts against the effects of exchanging them, and which attributions name the largest effect."""
+"""Shares of parts against the effects of exchanging them, and how well each attribution predicts them."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -6,19 +6,8 @@ from matplotlib.figure import Figure
 
 from companion.book.numbers import written
 from companion.results.result import Result
-from notebooks.shared.marks import error_bar, grid
-from notebooks.shared.style import (
-    ARCHITECTURE_MARKERS,
-    ARROW,
-    GREEN,
-    INK,
-    PART_COLOURS,
-    PART_NAMES,
-    PART_SYMBOLS,
-    PURPLE,
-    WINE,
-    network_name,
-)
+from notebooks.shared.marks import dot, grid, rule
+from notebooks.shared.style import ARROW, INK, PART_COLOURS, PART_SYMBOLS, blank
 
 ATTRIBUTIONS = {
     "own": "own term",
@@ -27,13 +16,13 @@ ATTRIBUTIONS = {
     "mean_absolute": "size of terms",
     "substitution": "substitution",
 }
-SIDES = {  # side that is exchanged → label, colour
-    "query": ("in the queries", GREEN),
-    "keys": ("in the keys", PURPLE),
-    "both": ("on both sides", WINE),
+NARROW = 5.2  # inches, which a telephone shows nearly whole
+BY_CHANCE = 1 / 3  # of the networks have their strongest part named: there are three parts
+PARTS_AT = {"temporal": (0.28, 0.91), "residual": (0.21, 0.56), "input": (0.025, 0.1)}  # of their names
+GROUPS = {  # networks → what they are called, their colour, and their shift within a row
+    "dial": ("along the dial", INK, -0.14),
+    "families": ("families of tasks", "#888888", 0.14),
 }
-BARS = {"query": -0.27, "keys": 0.0, "both": 0.27}  # side → place of its bar in a row
-BY_CHANCE = 1 / 3  # of the hits: there are three parts
 
 
 def over(result: Result) -> dict:
@@ -44,34 +33,37 @@ def over(result: Result) -> dict:
 
 
 def shares_against_effects(points: pd.DataFrame, result: Result) -> Figure:
-    """Draw own terms and split shares against the attention moved, and the hits of every attribution."""
-    with grid(1, 3, size=(8.6, 4.2), width_ratios=(1, 1, 0.85)) as (figure, ((left, middle, right),)):
-        draw_points(left, points, "own", result)
-        draw_points(middle, points, "split", result)
-        left.set_ylabel("attention moved by exchanging the part")
-        annotate_shuffled(left, points)
-        draw_hits(right, over(result)["hits"]["exchange"])
-        for part in PART_NAMES:
-            left.plot([], [], "o", color=PART_COLOURS[part], label=f"{part} {PART_SYMBOLS[part]}")
-        for kind in points["kind"].unique():
-            left.plot([], [], ARCHITECTURE_MARKERS[kind], color=INK, mfc="white", label=network_name(kind))
-        look = {"frameon": False, "fontsize": 8.5, "handletextpad": 0.4, "columnspacing": 1}
-        figure.legend(*left.get_legend_handles_labels(), loc="outside upper left", ncols=3, **look)
-        figure.legend(*right.get_legend_handles_labels(), loc="outside upper right", **look)
+    """Draw the attention moved over own terms, and below them over split shares.
+
+    Args:
+        points: a part of a network each, exchanged in queries and keys.
+        result: of the experiment.
+    """
+    learned = points[points["learned"]]
+    with grid(2, 1, size=(NARROW, 6.0), sharex=True) as (figure, panels):
+        upper, lower = panels.flat
+        draw_points(upper, learned, "own", result)
+        draw_points(lower, learned, "split", result)
+        annotate_shuffled(upper, learned)
+        for part, place in PARTS_AT.items():
+            name = f"{part} {PART_SYMBOLS[part]}"
+            upper.text(*place, name, color=PART_COLOURS[part], fontsize=9.5, fontweight="bold")
+        lower.set_xlabel("share of the part")
     return figure
 
 
-def draw_points(axes: Axes, points: pd.DataFrame, attribution: str, result: Result) -> None:
-    """Draw a point for each network and part; hollow where the network has not learned its task."""
-    for (part, kind, learned), group in points.groupby(["part", "kind", "learned"], sort=False):
-        colour = PART_COLOURS[part]
+def draw_points(axes: Axes, learned: pd.DataFrame, attribution: str, result: Result) -> None:
+    """Draw a point for each part of each network, its share across and the attention moved upwards."""
+    for part, group in learned.groupby("part", sort=False):
         axes.plot(
-            group[attribution], group["exchange_attention"], ls="", marker=ARCHITECTURE_MARKERS[kind], ms=4.5,
-            alpha=0.7, color=colour, mfc=colour if learned else "white",
+            group[attribution], group["exchange_attention"], "o", ms=4, alpha=0.6, mew=0,
+            color=PART_COLOURS[part],
         )  # fmt: skip
     rank = over(result)["rank"]["exchange"]["both"]["attention"]["every"][attribution]
-    axes.set_title(f"rank correlation {written(rank)}", loc="left", fontsize=8.5)
-    axes.set_xlabel(f"{ATTRIBUTIONS[attribution]} of the part", fontsize=9.5)
+    number = "" if rank["value"] is None else f": rank correlation {written(rank)}"
+    title = f"{ATTRIBUTIONS[attribution].capitalize()}{number}"
+    axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
+    axes.set_ylabel("attention moved by exchange")
     axes.set_xlim(-0.05, 1)
     axes.set_ylim(0, 1)
 
@@ -81,22 +73,43 @@ def annotate_shuffled(axes: Axes, points: pd.DataFrame) -> None:
     shuffled = points[(points["task"] == "reordering_100") & (points["part"] == "temporal")]
     if len(shuffled):
         middle = shuffled["own"].mean(), shuffled["exchange_attention"].mean()
-        text = "little of its own,\nand still the furthest"
-        axes.annotate(text, middle, (0.66, 0.3), arrowprops=ARROW, fontsize=8.5, ha="center", va="center")
+        text = "own term small,\nand still moves most"
+        axes.annotate(text, middle, (0.72, 0.3), arrowprops=ARROW, fontsize=9, ha="center", va="center")
 
 
-def draw_hits(axes: Axes, hits: dict) -> None:
-    """Draw how often each attribution names the part whose exchange moves attention furthest."""
-    for side, (label, colour) in SIDES.items():
-        for row, attribution in enumerate(ATTRIBUTIONS):
-            rate, place = hits[side]["attention"][attribution], row + BARS[side]
-            if rate["value"] is not None:
-                axes.barh(place, rate["value"], height=0.25, color=colour)
-                error_bar(axes, rate, place, INK, lw=1)
-        axes.barh([0], [0], color=colour, label=label)
-    axes.axvline(BY_CHANCE, color=INK, lw=0.9, ls=":")
-    axes.set_yticks(range(len(ATTRIBUTIONS)), list(ATTRIBUTIONS.values()), fontsize=8.5)
-    axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.5)
-    axes.set_xlim(0, 1.03)
-    axes.set_xlabel("share of networks", fontsize=9.5)
-    axes.set_title("networks whose strongest\npart is named correctly", loc="left", fontsize=8.5)
+def compared_attributions(result: Result) -> Figure:
+    """Draw for every attribution its rank correlation, and how often it names the strongest part of the keys.
+
+    Args:
+        result: of the experiment.
+    """
+    if over(result)["rank"]["exchange"]["both"]["attention"]["every"]["own"]["value"] is None:
+        return blank()
+    with grid(2, 1, size=(NARROW, 5.0)) as (figure, panels):
+        upper, lower = panels.flat
+        for group, (name, colour, shift) in GROUPS.items():
+            numbers = result.values if group == "families" else result.values["dial"]
+            ranks = numbers["rank"]["exchange"]["both"]["attention"]["every"]
+            hits = numbers["hits"]["exchange"]["keys"]["attention"]
+            for place, attribution in enumerate(ATTRIBUTIONS):
+                for axes, estimates in ((upper, ranks), (lower, hits)):
+                    dot(axes, estimates[attribution], place + shift, colour, bar={"lw": 1.6}, ms=6)
+            if ranks["own"]["high"] is not None:
+                right = ranks["own"]["high"], 1.6 * shift
+                upper.annotate(
+                    name, right, (5, 0), textcoords="offset points", va="center", fontsize=9, color=colour
+                )
+        lower.axvline(BY_CHANCE, color=INK, lw=0.9, ls=":")
+        for axes in panels.flat:
+            for place in range(len(ATTRIBUTIONS)):
+                rule(axes, place)
+            axes.set_yticks(range(len(ATTRIBUTIONS)), list(ATTRIBUTIONS.values()))
+            axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.5)
+            axes.tick_params(axis="y", length=0)
+        look = {"loc": "left", "fontsize": 9.5, "fontweight": "bold"}
+        upper.set_title("Rank correlation with the attention moved", **look)
+        lower.set_title("Networks whose strongest part of the keys is named", **look)
+        lower.set_xlim(0, 1.02)
+        lower.set_xticks([0, BY_CHANCE, 2 / 3, 1], ["none", "by chance", "two thirds", "all"])
+        upper.set_xlim(right=1.02)
+    return figure

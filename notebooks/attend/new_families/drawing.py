@@ -2,44 +2,65 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from companion.book.numbers import written
 from companion.results.result import Result
-from notebooks.attend.new_families.origins import KNOWN, NEW
-from notebooks.shared.marks import grid, key_above, matrix
-from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, network_name, task_name, write_labels
+from notebooks.attend.new_families.origins import EVERY, NEW
+from notebooks.shared.marks import grid, matrix
+from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, task_name, write_labels
 
-PALE = "#b5b5b5"
+PALE = "#b5b5b5"  # of known families
 KIND = "AED"  # of the matrices
-WIDTH, HEIGHT = 8.6, 3.9  # inches, of a row of panels
-EFFECTS = (("temporal_moves", "effect of exchanging μ"), ("input_moves", "effect of exchanging χ"))
-OWN_TERMS = (("temporal_own", "own term μ·μ"), ("input_own", "own term χ·χ"))
-SPLIT_SHARES = (("temporal_split", "split share of μ"), ("input_split", "split share of χ"))
+NARROW = (5.0, 4.2)  # inches, of a panel alone
+WIDTH, HEIGHT = 8.6, 3.1  # inches, of a row of panels
+Quantity = tuple[str, str]  # its column of the points, and what a reader calls it
+OWN_TEMPORAL = ("temporal_own", "Share of μ·μ")
+OTHERS = (
+    ("temporal_moves", "Effect of exchanging μ"),
+    ("input_own", "Share of χ·χ"),
+    ("input_moves", "Effect of exchanging χ"),
+)
+SPLIT_SHARES = (("temporal_split", "Split share of μ"), ("input_split", "Split share of χ"))
 
 
-def families(result: Result, rows: Sequence[Sequence[tuple[str, str]]] = (EFFECTS,)) -> Figure:
-    """Draw quantities against typicality, a point for each task and kind of network that has learned it.
+def one_share(result: Result, quantity: Quantity = OWN_TEMPORAL) -> Figure:
+    """Draw one quantity against typicality, with the meaning of marks in the lower right corner.
 
     Args:
         result: of the experiment.
-        rows: for each row of panels, columns of its points and the words on the axis.
+        quantity: its column of the points, and what a reader calls it.
     """
-    points = pd.DataFrame(result.tables["points"])
-    learned = points[points["learned"]].dropna(subset=["typicality"])
-    with grid(len(rows), len(rows[0]), size=(WIDTH, HEIGHT * len(rows))) as (figure, panels):
-        for axes, (column, label) in zip(panels.flat, (panel for row in rows for panel in row), strict=True):
-            draw_panel(axes, learned, column)
-            axes.set_ylabel(label)
-            axes.set_xlabel("typicality of the attention matrix")
-        key_above(figure, handles(learned), ncols=4)
+    with grid(1, 1, size=NARROW) as (figure, ((axes,),)):
+        draw_panel(axes, result, quantity)
+        axes.legend(
+            handles=handles(quantity), loc="lower right", frameon=False, fontsize=8.5, handletextpad=0.2
+        )
     return figure
 
 
-def draw_panel(axes: Axes, learned: pd.DataFrame, column: str) -> None:
+def row_of_quantities(result: Result, quantities: Sequence[Quantity]) -> Figure:
+    """Draw quantities against typicality, a panel each.
+
+    Args:
+        result: of the experiment.
+        quantities: for each panel, a column of the points and what a reader calls it.
+    """
+    with grid(1, len(quantities), size=(WIDTH, HEIGHT), sharey=True) as (figure, (panels,)):
+        for axes, quantity in zip(panels, quantities, strict=True):
+            draw_panel(axes, result, quantity)
+    return figure
+
+
+def draw_panel(axes: Axes, result: Result, quantity: Quantity) -> None:
     """Draw the mean over networks of each task and kind, with the names of new families beside theirs."""
+    column, label = quantity
+    points = pd.DataFrame(result.tables["points"])
+    learned = points[points["learned"]].dropna(subset=["typicality"])
     colour = PART_COLOURS[column.partition("_")[0]]
     labels = []
     for (origin, task, kind), networks in learned.groupby(["origin", "task", "kind"], sort=False):
@@ -49,13 +70,30 @@ def draw_panel(axes: Axes, learned: pd.DataFrame, column: str) -> None:
             labels.append((x, y, task_name(task), colour))
         else:
             axes.plot(x, y, ARCHITECTURE_MARKERS[kind], color=PALE, ms=5, zorder=2)
+    correlation = result.values[EVERY]["all"][column]
+    number = "" if correlation["value"] is None else f"\nrank correlation {written(correlation)}"
+    axes.set_title(f"{label}{number}", loc="left", fontsize=9.5, fontweight="bold")
+    axes.set_xlabel("typicality of attention")
     axes.set_xlim(0, 1.05)
-    axes.set_ylim(min(-0.03, axes.get_ylim()[0]), 1.05)
+    axes.set_ylim(-0.05, 1.05)
     write_labels(axes, labels)
+
+
+def handles(quantity: Quantity) -> list[Line2D]:
+    """Say which points are of new families, and which networks have no recurrence."""
+    column, _ = quantity
+    colour = PART_COLOURS[column.partition("_")[0]]
+    return [
+        Line2D([], [], ls="", marker="o", color=colour, ms=7, label="new families"),
+        Line2D([], [], ls="", marker="o", color=PALE, ms=5, label="known families"),
+        Line2D([], [], ls="", marker="s", color=PALE, ms=5, label="squares: attention only"),
+    ]
 
 
 def average_matrices(result: Result) -> Figure:
     """Draw the average attention of the first recurrent network with attention on each new task.
+
+    Shades are square roots of weights, so that lines which several orders share can be seen.
 
     Args:
         result: of the experiment.
@@ -63,24 +101,15 @@ def average_matrices(result: Result) -> Figure:
     averages = pd.DataFrame(result.tables["averages"])
     of_kind = averages[averages["kind"] == KIND] if len(averages) else averages
     by_task = dict(list(of_kind.groupby("task", sort=False))) if len(of_kind) else {}
-    with grid(1, max(len(by_task), 1), size=(WIDTH, 2.4)) as (figure, panels):
+    points = pd.DataFrame(result.tables["points"])
+    learned = set(points.loc[points["learned"] & (points["kind"] == KIND), "task"])
+    with grid(1, max(len(by_task), 1), size=(WIDTH, 2.5)) as (figure, panels):
         for axes, (task, weights) in zip(panels.flat, by_task.items(), strict=False):
-            matrix(axes, weights.pivot(index="step", columns="place", values="weight").to_numpy())
-            axes.set_title(task_name(task), loc="left", fontsize=9)
+            matrix(axes, np.sqrt(weights.pivot(index="step", columns="place", values="weight").to_numpy()))
+            name = task_name(task) if task in learned else f"{task_name(task)} (not learned)"
+            axes.set_title(name, loc="left", fontsize=9)
             axes.set_xticks([])
             axes.set_yticks([])
             axes.set_xlabel("source, end token last", fontsize=8)
         panels[0, 0].set_ylabel("step", fontsize=8)
     return figure
-
-
-def handles(learned: pd.DataFrame) -> list[Line2D]:
-    """Say which mark a kind of network has, and that families of the suite are pale."""
-    marks = []
-    for kind in learned["kind"].unique():
-        look = {"ls": "", "marker": ARCHITECTURE_MARKERS[kind], "color": "#555555"}
-        marks.append(Line2D([], [], label=f"{network_name(kind)}, new family", ms=7, **look))
-        if KNOWN in set(learned["origin"]):
-            pale = look | {"color": PALE}
-            marks.append(Line2D([], [], label=f"{network_name(kind)}, of the suite", ms=5, **pale))
-    return marks

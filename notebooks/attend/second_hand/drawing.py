@@ -1,39 +1,36 @@
-"""What a summary of the first paper names, by task and kind of network."""
+"""What summaries of the first paper name, by task and kind of network."""
 
-from collections.abc import Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from companion.results.result import Result, kinds_of, tasks_of
+from companion.results.result import Result, kinds_of
 from notebooks.shared.marks import dot, grid, key_above
-from notebooks.shared.style import (
-    ARCHITECTURE_MARKERS,
-    GREEN,
-    INK,
-    OCHRE,
-    PART_COLOURS,
-    WINE,
-    network_name,
-    task_name,
-)
+from notebooks.shared.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, WINE, network_name, task_name
 
-LINES = {"AED": "-", "AO": "--"}
 WIDTH = 8.6  # inches
+NARROW = 5.2  # inches, which a telephone shows nearly whole
 PANELS_A_ROW = 4
+ROW = 0.25  # inches, of a row of dots
+GREY = "#888888"  # of what chance gives
+KIND_COLOURS = {"AO": INK}  # any other kind is recurrent
+BESIDE = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
+LINES = {"AO": "--"}
+ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
+NAMED_AT = {("one_to_one", "AO"): (2, ABOVE), ("one_to_one", "AED"): (5, BELOW)}  # number of terms, and where
+NINE_TENTHS = 0.9  # of the gain, which terms are needed for
 TITLES = (
-    "A  words kept by the best terms",
-    "B  where temporal parts peak",
-    "C  how much states of a word vary",
-    "D  what points to the translation",
+    "A. Words kept with attention from μ·μ alone",
+    "B. Steps at which position parts peak with attention",
+    "C. Variance of a word's states, over that between words",
+    "D. Words whose states point to their translation",
 )
 
 
 class FourAnalyses:
-    """The figure that leads the page, a row of dots for each task and kind of network.
+    """The figure that leads the page, a panel for each analysis and a row for each task and kind of network.
 
     Args:
         result: of the experiment.
@@ -41,74 +38,94 @@ class FourAnalyses:
 
     def __init__(self, result: Result):
         self.tables = {name: pd.DataFrame(rows) for name, rows in result.tables.items()}
-        self.kinds = [(task, kind) for task, kind, _ in kinds_of(result)]
-        self.tasks = tasks_of(result)
-        colours = cycle((INK, OCHRE, WINE, GREEN))
-        self.colours = dict(zip(result.config["task"], colours, strict=False))
+        by_recurrence = sorted(kinds_of(result), key=lambda row: row[1] != "AO")
+        self.kinds = [(task, kind) for task, kind, _ in by_recurrence]
 
     def draw(self) -> Figure:
-        """Draw four panels: words kept, temporal peaks, spread of words, angles with the readout."""
+        """Draw words kept by one term, temporal peaks, spread of words and angles with the readout."""
+        words, peaks = self.tables["words_by_kind"], self.tables["offsets_by_kind"]
         spreads, angles = self.tables["spreads_by_kind"], self.tables["angles_by_kind"]
-        peaks = self.tables["offsets_by_kind"]
-        height = 0.38 * len(self.kinds) + 5.2
-        with grid(2, 2, size=(WIDTH, height)) as (figure, panels):
-            (kept_panel, peak_panel), (spread_panel, angle_panel) = panels
-            self.draw_kept(kept_panel)
+        height = len(TITLES) * (ROW * len(self.kinds) + 0.55)
+        with grid(len(TITLES), 1, size=(NARROW, height)) as (figure, panels):
+            kept_panel, peak_panel, spread_panel, angle_panel = panels.flat
+            self.draw_dots(kept_panel, words, "kept_by_temporal")
             self.draw_dots(peak_panel, peaks, "near_average")
-            self.draw_dots(peak_panel, peaks, "chance", filled=False)
+            self.draw_chance(peak_panel, self.tables["offsets"])
             self.draw_dots(spread_panel, spreads[spreads["side"] == "encoder"], "spread")
-            self.draw_dots(angle_panel, angles, "pooled_aligned", shift=-0.13)
-            self.draw_dots(angle_panel, angles, "input_aligned", filled=False, shift=0.13)
-            peak_panel.set_xlabel("share of steps with a temporal peak\nwhere average attention peaks")
-            spread_panel.set_xlabel("variance within words,\nover that between words")
-            angle_panel.set_xlabel("share of words that point\nto their translation")
-            for share in (peak_panel, angle_panel):
-                share.set_xlim(-0.03, 1.03)
-            spread_panel.set_xlim(left=0)
+            self.draw_dots(angle_panel, angles, "input_aligned", filled=False)
+            self.draw_dots(angle_panel, angles, "pooled_aligned")
+            self.draw_chance(angle_panel, self.tables["angles"])
+            kept_panel.axvline(0, color="#dddddd", lw=1, zorder=0)
+            for share in (kept_panel, peak_panel, angle_panel):
+                share.set_xlim(min(-0.03, share.get_xlim()[0]), 1.03)
+                share.set_xticks([0, 0.5, 1], ["none", "half", "all"])
+            spread_panel.set_xlim(left=-0.03)
             for axes, title in zip(panels.flat, TITLES, strict=True):
-                axes.set_title(title, loc="left", fontsize=10)
-            key_above(figure, [*self.handles_of_kinds(), *self.handles_of_tasks()], ncols=3)
+                axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
         return figure
 
-    def draw_kept(self, axes: Axes) -> None:
-        """Draw how much of the gain of attention is kept by the number of terms."""
-        kept = self.tables["kept_by_kind"].dropna(subset="value")
-        for (task, kind), rows in kept.groupby(["task", "kind"], sort=False):
-            axes.plot(rows["number"], rows["value"], LINES[kind], color=self.colours[task], lw=1.6)
-        axes.axhline(0.9, color="#bbbbbb", lw=1)
-        axes.set_xlabel("terms that attention is rebuilt from")
-        axes.set_ylabel("share of the gain kept")
-        axes.set_ylim(-0.4, 1.1)
-        axes.set_xticks(range(10))
-
-    def draw_dots(
-        self, axes: Axes, estimates: pd.DataFrame, quantity: str, *, filled: bool = True, shift: float = 0.0
-    ) -> None:
+    def draw_dots(self, axes: Axes, estimates: pd.DataFrame, quantity: str, *, filled: bool = True) -> None:
         """Draw one quantity of each task and kind, in the row of both."""
         for row in estimates[estimates["quantity"] == quantity].to_dict("records"):
-            place = self.kinds.index((row["task"], row["kind"])) + shift
             dot(
-                axes, row, place, self.colours[row["task"]],
-                marker=ARCHITECTURE_MARKERS[row["kind"]], filled=filled, bar={"lw": 1.3}, ms=5.5,
+                axes, row, self.row_of(row), colour_of(row["kind"]),
+                marker=ARCHITECTURE_MARKERS[row["kind"]], filled=filled, bar={"lw": 1.3}, ms=6,
             )  # fmt: skip
-        names = [f"{task_name(task)},\n{network_name(kind)}" for task, kind in self.kinds]
+        names = [f"{task_name(task)}, {short_name(kind)}" for task, kind in self.kinds]
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_yticks(range(len(names)), names, fontsize=8.5)
+        axes.tick_params(axis="y", length=0)
 
-    def handles_of_kinds(self) -> list[Line2D]:
-        """Say which line and which mark a kind of network has."""
-        kinds = dict.fromkeys(kind for _, kind in self.kinds)
-        look = {"color": "#777777"}
-        return [
-            Line2D(
-                [], [], ls=LINES[kind], marker=ARCHITECTURE_MARKERS[kind], label=network_name(kind), **look
-            )
-            for kind in kinds
-        ]
+    def draw_chance(self, axes: Axes, networks: pd.DataFrame) -> None:
+        """Draw an upright grey stroke where chance would be, as a mean over the networks of a row."""
+        for (task, kind), rows in networks.groupby(["task", "kind"]):
+            place = self.row_of({"task": task, "kind": kind})
+            chance = rows["chance"].mean()
+            axes.plot(chance, place, "|", color=GREY, ms=11, mew=1.6, zorder=1)
+            if place == 0:
+                axes.annotate("by chance", (chance, place), (5, 0), **BESIDE, color=GREY)
 
-    def handles_of_tasks(self) -> list[Line2D]:
-        """Say which colour a task has."""
-        return [Line2D([], [], lw=3, color=self.colours[task], label=task_name(task)) for task in self.tasks]
+    def row_of(self, row: Mapping[str, object]) -> int:
+        """Return the place of a task and kind, from above."""
+        return self.kinds.index((row["task"], row["kind"]))
+
+
+def colour_of(kind: str) -> str:
+    """Return the colour of a kind of network, by whether it is recurrent."""
+    return KIND_COLOURS.get(kind, WINE)
+
+
+def short_name(kind: str) -> str:
+    """Return the name of a kind of network, all of which have attention here.
+
+    >>> short_name("AED"), short_name("AO")
+    ('GRU', 'attention only')
+    """
+    return network_name(kind).removesuffix(" with attention")
+
+
+def words_by_terms(kept: pd.DataFrame) -> Figure:
+    """Draw how much of the gain of attention is kept by the number of terms, a line for each task and kind.
+
+    Args:
+        kept: estimates by ``task``, ``kind`` and ``number`` of terms.
+    """
+    with grid(1, 1, size=(NARROW, 3.7)) as (figure, ((axes,),)):
+        for (task, kind), rows in kept.dropna(subset="value").groupby(["task", "kind"], sort=False):
+            colour = colour_of(kind)
+            axes.plot(rows["number"], rows["value"], LINES.get(kind, "-"), color=colour, lw=1.7)
+            number, away = NAMED_AT.get((task, kind), (2, BELOW))
+            place = number, rows.loc[rows["number"] == number, "value"].max()
+            axes.annotate(f"{task_name(task)}, {short_name(kind)}", place, away, **BESIDE, color=colour)
+        axes.axhline(NINE_TENTHS, color="#bbbbbb", lw=1, zorder=0)
+        axes.text(9, NINE_TENTHS - 0.015, "nine tenths", color=GREY, fontsize=8.5, ha="right", va="top")
+        axes.set_title("Words kept, by the number of terms", loc="left", fontsize=9.5, fontweight="bold")
+        axes.set_xlabel("terms that attention is rebuilt from, the best ones first")
+        axes.set_ylabel("share of the gain kept")
+        axes.set_ylim(0, 1.1)
+        axes.set_xlim(0, 9.1)
+        axes.set_xticks(range(10))
+    return figure
 
 
 def peaks_by_step(steps: pd.DataFrame) -> Figure:
