@@ -21,7 +21,7 @@ from companion.claims.verify import Chance, ClaimVerdict, chance
 from companion.claims.wording import (
     SOURCES,
     decided_after_looking,
-    evidence,
+    evidence_in_words,
     judged_in_words,
     key_in_words,
     outcome,
@@ -111,7 +111,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     filters = {
         "accuracy": accuracy,
         "borderline": borderline,
-        "evidence": evidence,
+        "evidence_in_words": evidence_in_words,
         "judged_in_words": judged_in_words,
         "key_in_words": key_in_words,
         "kind_of": kind_of,
@@ -124,9 +124,9 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
     }
     central = []
     for paper in _papers_before_primers(papers):
-        for name, short in paper.central.items():
+        for name, claimed in paper.central.items():
             row = by_place[name, PROFILES[-1]]
-            central.append((_source_name(paper, row.claim), short, row))
+            central.append((_source_name(paper, row.claim), claimed, row))
     among = chance(rows)
     return template(
         PAGE, figure=figure, outcome=outcome, after_looking=decided_after_looking, **filters
@@ -134,6 +134,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         papers=papers,
         central=central,
         central_counts=counts_in_words([row for *_, row in central], among),
+        central_chosen=chosen_in_words([row for *_, row in central]),
         sources=list(overview(papers, rows)),
         tables=list(_tables(papers, rows)),
         titles={paper.name: paper.title for paper in papers},
@@ -201,6 +202,19 @@ def counts_in_words(rows: Sequence[ClaimVerdict], among: Chance) -> str:
     return f"Of {total} {', '.join(counts)}."
 
 
+def chosen_in_words(rows: Sequence[ClaimVerdict]) -> str:
+    """Say for how many of these claims the threshold was chosen after the result; empty where for none."""
+    chosen = [row for row in rows if decided_after_looking(row.claim)]
+    if not chosen:
+        return ""
+    holding = [row for row in rows if row.verdict is Verdict.REPRODUCED]
+    of_holding = sum(row in holding for row in chosen)
+    text = f"In {_in_words(len(chosen))} of the {_in_words(len(rows))} we chose it after seeing the result"
+    if of_holding and of_holding == len(holding):
+        return f"{text}, among them {'the one that holds' if of_holding == 1 else 'all that hold'}."
+    return f"{text}, among them {_in_words(of_holding)} of those that hold." if of_holding else f"{text}."
+
+
 def _in_words(count: int) -> str:
     return SMALL[count] if count < len(SMALL) else str(count)
 
@@ -222,8 +236,8 @@ def overview(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
     ours = [row for row in judged if not source_of(row.claim)]
     for name, kinds in (
         ("Predictions of our own", ("predicted",)),
-        ("What our own sentences rest on", ("reading",)),
-        ("What would change our mind", ("falsifier",)),
+        ("Sentences of this book", ("reading",)),
+        ("What would refute this book", ("falsifier",)),
     ):
         if of_kinds := tuple(row for row in ours if kind_of(row.claim) in kinds):
             yield Source(name, of_kinds)

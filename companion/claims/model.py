@@ -297,6 +297,17 @@ class Claim(ClaimFields):
         return ", ".join(dict.fromkeys(region.describe() for region in regions))
 
 
+class Central(Fields):
+    """What a source claims above all, in short, and what the numbers behind the verdict on it are.
+
+    In ``number``, ``{0}``, ``{1}``, … are the numbers in the order of the claim's keys, and ``{needed}`` is
+    what they have to be.
+    """
+
+    short: Text
+    number: Text
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper with its claims and, where it prints tables, their numbers."""
@@ -307,9 +318,7 @@ class Paper:
     claims: tuple[Claim, ...]
     tables: PublishedTables
     accuracy: Mapping[str, tuple[str, ...]]  # by experiment, keys of how well its networks do
-    central: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by claim, what the paper claims above all, in short
+    central: Mapping[str, Central] = field(default_factory=dict)  # by claim, what it claims above all
 
 
 class Ours(Fields):  # a quantity of our own result
@@ -411,9 +420,7 @@ class PaperFields(Fields):
     predicted: bool = False  # its statements are predictions of ours
     sentences: dict[Name, Text] = Field(default_factory=dict)  # what statements are inferred from, by name
     claims: list[ClaimFields]
-    central: dict[Name, Text] = Field(
-        default_factory=dict
-    )  # by claim: what the scorecard begins with, in short
+    central: dict[Name, Central] = Field(default_factory=dict)  # by claim: what the scorecard begins with
     smallest_effects: dict[Name, Effect] = Field(default_factory=dict)
     presuppositions: dict[Name, Annotated[tuple[Presupposition, ...], Listed]] = Field(default_factory=dict)
     accuracy: dict[Experiment, Annotated[tuple[str, ...], Listed]] = Field(default_factory=dict)

@@ -248,6 +248,22 @@ def evidence(judgement: Judgement) -> str:
     return f"{text}, n = {counts[0]:,} to {counts[-1]:,}"
 
 
+def evidence_in_words(claim: Claim, judgement: Judgement, phrase: str) -> str:
+    """Return a phrase filled in with the numbers behind a judgement; where one is missing, those there are.
+
+    A number alone has its interval; several do not. For the placeholders see
+    :class:`companion.claims.model.Central`.
+    """
+    estimates = list(judgement.evidence.values())
+    if not estimates or not all(estimate.defined for estimate in estimates):
+        return evidence(judgement)
+    if len(estimates) == 1:
+        numbers = [number(estimates[0])]
+    else:
+        numbers = [brief(estimate.value) for estimate in estimates]
+    return phrase.format(*numbers, needed=claim.judged_as.replace(", ", " and "))
+
+
 def key_in_words(key: str) -> str:
     """Return a key of a result as a reader would say it.
 

@@ -306,7 +306,9 @@ def test_the_claims_of_a_kind_of_network_are_about_its_cells_too(project):
 
 def test_what_a_paper_claims_above_all_comes_before_the_rest(project):
     claims = [claim(name, experiment="readout", keys=[f"AED.{name}"]) for name in ("first", "second")]
-    write_paper(project.root / "claims", *claims, central={"second": "What matters."})
+    write_paper(
+        project.root / "claims", *claims, central={"second": {"short": "What matters.", "number": "{0}"}}
+    )
     assert main_keys(project, {"AED": {"first": 0.1, "second": 0.2}}) == ["AED.second", "AED.first"]
 
 

@@ -49,7 +49,6 @@ _MAKERS: tuple[Callable[[], Drawing], ...] = (
     stages.fixed_order,
     stages.two_networks,
     stages.resting,
-    paths.reversal,
     paths.paths,
     transformers.recurrent_pair,
     transformers.transformer_pair,

@@ -1,39 +1,11 @@
-"""Drawings of the way between two words: read backwards, along the recurrence, and by attention."""
+"""A drawing of the way between two words, along the recurrence and by attention."""
 
 from itertools import pairwise
 
 from companion.book.drawings.hand import SMALL, Box, Drawing, Tone
 
-SENTENCE_LENGTH = 4
 STATE = (29, 28)
 SPACING = 41
-
-
-def reversal() -> Drawing:
-    """Draw the distances between words and their translations, the source read forwards and backwards."""
-    drawing = Drawing(
-        "reversal",
-        "A source read forwards and backwards",
-        "Two rows of eight states, four that read x1 to x4 and four that write y1 to y4. Read forwards, each "
-        "word is four steps from its translation. Read backwards, x1 is one step from y1, and the others are "
-        "three, five and seven steps away: the shortest way is shorter, and the mean stays four.",
-        height=334,
-    )
-    forwards = list(range(1, SENTENCE_LENGTH + 1))
-    for title, order, y in (("read forwards", forwards, 112), ("read backwards", forwards[::-1], 272)):
-        drawing.text((8, y - 92), title, anchor="start", bold=True)
-        states = _row(drawing, [*(f"x_{t}" for t in order), *(f"y_{i}" for i in forwards)], y=y)
-        sources = dict(zip(order, states, strict=False))
-        targets = dict(zip(forwards, states[SENTENCE_LENGTH:], strict=True))
-        distances = []
-        for word in forwards:
-            start, end = sources[word].top, targets[word].top
-            steps = round((end[0] - start[0]) / SPACING)
-            distances.append(str(steps))
-            drawing.arrow(start, end, bend=6 + 8 * steps, tone="highlight" if word == 1 else "muted")
-        note = f"steps to its translation: {', '.join(distances)}"
-        drawing.text((170, y + 36), note, size=SMALL, tone="muted")
-    return drawing
 
 
 def paths() -> Drawing:

@@ -3,14 +3,25 @@
 from matplotlib.figure import Figure
 
 from companion.results.result import Result, kinds_of, tasks_of
-from notebooks.shared.style import INK, PART_COLOURS, Dot, at, dot_rows, network_name, task_name
+from notebooks.shared.style import (
+    ARROW,
+    INK,
+    PART_COLOURS,
+    Dot,
+    at,
+    dot_rows,
+    network_name,
+    style,
+    task_name,
+    write_labels,
+)
 
 # Neither aligner has parts: a green and a purple that no part of a state has.
 ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
 FRAME = (-0.05, 1.05)  # of rates, with room for their intervals
 STYLES = {  # key → label, colour, marker, whether it is open, its place in a row
     "attention.full": ("full attention", INK, "o", False, 0.25),
-    "attention.no_residual": ("all terms without residuals", INK, "o", True, 0.15),
+    "attention.no_residual": ("without residuals", INK, "o", True, 0.15),
     "attention.temporal_only": ("temporal term μ·μ alone", PART_COLOURS["temporal"], "o", False, 0.05),
     "attention.input_only": ("input term χ·χ alone", PART_COLOURS["input"], "o", False, -0.05),
     "references.ibm_model_1": ("IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", False, -0.15),
@@ -21,7 +32,7 @@ REMARKS = {  # task → words, what they point to, their place across
     "reordering_100": ("without residuals\nthe links are lost", "attention.no_residual", 0.5),
     "europarl_de_en": ("hardly better\nthan a diagonal", "attention.full", 0.2),
 }
-ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
+NAMED = "reordering_50"  # in the row of this task each point has its name
 
 
 def dots_of(rate: str) -> list[Dot]:
@@ -36,16 +47,32 @@ def error_rates(result: Result) -> Figure:
     figure = dot_rows(
         result,
         {network_name(kind): dots_of("error_rate")},
-        xlabel="alignment error rate (0: all links right)",
+        xlabel="alignment error rate (0: all links correct)",
         xlim=FRAME,
         rows=[(task_name(task), result.values[task][kind]) for task in tasks],
-        row_height=0.5,
+        legend=[] if NAMED in tasks else None,
+        row_height=0.58,
         columns=3,
     )
-    for place, task in enumerate(reversed(tasks)):
-        if task in REMARKS:
-            remark(figure, result.values[task][kind], task, place)
+    figure.set_figwidth(7.6)
+    with style():
+        for place, task in enumerate(reversed(tasks)):
+            if task == NAMED:
+                name_points(figure, result.values[task][kind], place)
+            if task in REMARKS:
+                remark(figure, result.values[task][kind], task, place)
     return figure
+
+
+def name_points(figure: Figure, numbers: dict, place: int) -> None:
+    """Write the name of each attention and aligner beside its point in the row at a place."""
+    rates = {key: at(numbers, f"{key}.error_rate") for key in STYLES}
+    labels = [
+        (rates[key]["value"], place + shift, label, colour)
+        for key, (label, colour, _, _, shift) in STYLES.items()
+        if rates[key]
+    ]
+    write_labels(figure.axes[0], labels, size=9)
 
 
 def remark(figure: Figure, numbers: dict, task: str, place: int) -> None:

@@ -11,13 +11,13 @@ from notebooks.shared.marks import dot, grid, rule
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY
 
 AGREEMENTS = {  # key → label, colour
-    "summed.agreement.optimal_probe": ("best, β of the same network", PURPLE),  # what the paper prints
-    "summed.agreement.optimal_other_probe": ("best, β of another run", PURPLE),
-    "summed.agreement.learned_probe": ("learned, β of the same network", GREEN),
-    "summed.agreement.learned_optimal": ("learned, best", GREEN),
+    "summed.agreement.optimal_probe": ("optimal attention and β", PURPLE),  # what the paper prints
+    "summed.agreement.optimal_other_probe": ("optimal attention and\nanother network's β", PURPLE),
+    "summed.agreement.learned_probe": ("learned attention and β", GREEN),
+    "summed.agreement.learned_optimal": ("learned and\noptimal attention", GREEN),
 }
 LIKELIHOODS = {  # key → label, colour
-    "summed.log_likelihood.optimal": ("best", PURPLE),
+    "summed.log_likelihood.optimal": ("optimal", PURPLE),
     "summed.log_likelihood.largest_probe": ("all on the\nlargest β", AMBER),
     "summed.log_likelihood.learned": ("learned", GREEN),
     "summed.log_likelihood.uniform": ("uniform", SKY),
@@ -33,23 +33,24 @@ def is_of_multi30k(result: Result) -> bool:
 
 
 def agreements(result: Result) -> Figure:
-    """Draw agreements with chance, and beside them the log-likelihood of the correct words by attention."""
-    with grid(1, 2, size=(8.6, 3.2), width_ratios=(1.3, 1)) as (figure, ((left, right),)):
-        draw_rows(left, result, AGREEMENTS)
+    """Draw agreements with chance, and below them the log-likelihood of the correct words by attention."""
+    with grid(2, 1, size=(6.4, 5.8)) as (figure, ((above,), (below,))):
+        draw_rows(above, result, AGREEMENTS)
         chance = result.values["summed"]["agreement"]["chance"]["value"]
         if chance is not None:
-            left.axvline(chance, color=INK, lw=1, ls=":", zorder=0)
-            left.annotate("chance", (chance, -0.5), (4, 0), textcoords="offset points")
+            above.axvline(chance, color=INK, lw=1, ls=":", zorder=0)
+            above.annotate("chance", (chance, -0.5), (4, 0), textcoords="offset points")
         if is_of_multi30k(result):
-            left.plot([PUBLISHED, PUBLISHED], [1.7, 3.3], color=INK, lw=1, ls="--")
-            left.annotate(f"published: {PUBLISHED}", (PUBLISHED, 2.5), (0.62, 2.35), **NOTE)
-            right.annotate("following β is\nnearly as good …", (-1.34, 2), (-2.95, 2.65), **NOTE)
-            right.annotate("… learned attention\nis far from it", (-2.1, 0.9), (-2.35, 0.1), **NOTE)
-        left.set_xlim(0, 1.02)
-        left.set_xlabel("agreement of the first with the second")
-        draw_rows(right, result, LIKELIHOODS)
-        right.margins(x=0.14)
-        right.set_xlabel("log-likelihood (nats a word)")
+            above.plot([PUBLISHED, PUBLISHED], [1.7, 3.3], color=INK, lw=1, ls="--")
+            above.annotate(f"published: {PUBLISHED}", (PUBLISHED, 2.5), (0.62, 2.35), **NOTE)
+            below.annotate("following β is nearly as good …", (-1.34, 2), (-2.7, 2.5), **NOTE)
+            below.annotate("… learned attention is far from it", (-2.09, 0.9), (-2.0, 0.3), **NOTE)
+        above.set_title("Optimal attention goes where β is large")
+        above.set_xlim(0, 1.02)
+        above.set_xlabel("agreement (share of words)")
+        draw_rows(below, result, LIKELIHOODS)
+        below.margins(x=0.14)
+        below.set_xlabel("log-likelihood of the correct words (nats a word)")
     return figure
 
 

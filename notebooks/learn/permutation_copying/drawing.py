@@ -33,24 +33,24 @@ def kind_name(kind: str, result: Result) -> str:
 
 
 def two_ways(result: Result, kind: str) -> Figure:
-    """Draw accuracy, and weight on the correct word in multiples of uniform attention."""
+    """Draw weight on the correct word, in multiples of uniform attention, and accuracy below it."""
     courses, judged = courses_of(result, kind), result.config["steps"]
-    with grid(1, 2, size=(8.6, 3.5), sharex=True) as (figure, ((left, right),)):
+    with grid(2, 1, size=(6.4, 5.6), sharex=True) as (figure, ((above,), (below,))):
         for way, (colour, label) in WAYS.items():
             networks = courses[courses["way"].isna() if way is None else courses["way"] == way]
             look = {"color": colour, "lw": 1.3, "alpha": 0.8}
-            curves(left, networks, "accuracy", **look)
+            curves(below, networks, "accuracy", **look)
             name = f"{label} ({networks['seed'].nunique()})" if len(networks) else None
-            curves(right, networks, "weight", name, **look)
-        for axes in (left, right):
+            curves(above, networks, "weight", name, **look)
+        for axes in (above, below):
             axes.axvline(judged, color=INK, lw=0.9, ls=":", zorder=0)
-            axes.set_xlabel("updates")
-        left.set_ylim(-0.03, 1.04)
-        left.set_ylabel("accuracy on new sentences")
-        annotate_failures(left, courses, judged)
-        scale_by_uniform(right)
-        name_ways(right, courses)
-        right.set_ylabel("weight on the next word to write,\ntimes uniform attention's")
+        scale_by_uniform(above)
+        name_ways(above, courses)
+        above.set_ylabel("weight on the next word to write,\ntimes uniform attention's")
+        below.set_ylim(-0.03, 1.04)
+        below.set_xlabel("updates")
+        below.set_ylabel("accuracy on new sentences")
+        annotate_failures(below, courses, judged)
         figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9.5)
     return figure
 

@@ -12,6 +12,7 @@ from attnlib.errors import BadInput
 from companion.book.scorecard import (
     answers,
     borderline,
+    chosen_in_words,
     counts_in_words,
     overview,
     scorecard_csv,
@@ -66,6 +67,7 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
     )
     assert '<a href="#claim-plain">More than five, in short.</a>' in first
     assert "Of one claim one is open." in page
+    assert "| a score of 9 \\[4, 10\\]; has to be above 5 |" in first
     assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
 
 
@@ -99,11 +101,33 @@ def test_central_claims_are_counted_in_words(root, judgements, sentence):
     assert counts_in_words(rows, Chance(verdicts=2, wrong=0.1, surviving=1, limit=0.02)) == sentence
 
 
+HOLDS, OPEN = Verdict.REPRODUCED, Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("claims", "verdicts", "sentence"),
+    [
+        (["ordered", "plain"], [HOLDS, HOLDS], "In one of the two {}, among them one of those that hold."),
+        (["ordered", "plain"], [HOLDS, OPEN], "In one of the two {}, among them the one that holds."),
+        (["ordered", "ordered"], [HOLDS, HOLDS], "In two of the two {}, among them all that hold."),
+        (["ordered", "plain"], [OPEN, HOLDS], "In one of the two {}."),
+        (["plain", "plain"], [HOLDS, HOLDS], ""),
+    ],
+)
+def test_how_many_thresholds_were_chosen_after_the_result_is_said(root, claims, verdicts, sentence):
+    row_of_claim = {row.claim.id: row for row in verify(root)}
+    rows = [
+        replace(row_of_claim[claim], judgement=Judgement(verdict, {}))
+        for claim, verdict in zip(claims, verdicts, strict=True)
+    ]
+    assert chosen_in_words(rows) == sentence.format("we chose it after seeing the result")
+
+
 def test_what_would_change_our_mind_counts_for_no_source(root):
     sources = overview(load_papers(root / "claims"), verify(root))
     assert [(source.name, len(source.rows)) for source in sources] == [
         ("A <paper>", 13),
-        ("What would change our mind", 1),
+        ("What would refute this book", 1),
     ]
 
 
@@ -170,7 +194,7 @@ def test_the_scorecard_counts_statements_seen_on_more_than_one_kind_of_processor
 
 def test_a_central_claim_is_one_of_the_file(root):
     path = root / "claims" / "p.yaml"
-    path.write_text(path.read_text().replace("central: {plain:", "central: {plane:"))
+    path.write_text(path.read_text().replace("\n  plain: {short", "\n  plane: {short"))
     with pytest.raises(BadInput, match="did you mean 'plain'"):
         load_papers(root / "claims")
 

@@ -5,7 +5,7 @@ import pytest
 from companion.claims.estimates import Estimate
 from companion.claims.model import load_papers
 from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.wording import evidence, judged_in_words, key_in_words
+from companion.claims.wording import evidence, evidence_in_words, judged_in_words, key_in_words
 from tests.companion.claims.claims_builders import claim, write_paper
 
 SHARE = Estimate(0.5714, 0.53, 0.61, 10)
@@ -30,6 +30,23 @@ SHARE = Estimate(0.5714, 0.53, 0.61, 10)
 def test_evidence_is_numbers_without_a_verdict(estimates, text):
     judgement = Judgement(Verdict.UNDECIDED, {f"key_{i}": estimate for i, estimate in enumerate(estimates)})
     assert evidence(judgement) == text
+
+
+@pytest.mark.parametrize(
+    ("estimates", "text"),
+    [
+        pytest.param([SHARE], "a share of 0.57 [0.53, 0.61]; has to be above 5", id="with its interval"),
+        pytest.param([SHARE, Estimate(9.0)], "a share of 0.57; has to be above 5", id="two without"),
+        pytest.param([Estimate(float("nan"))], "undefined", id="undefined"),
+        pytest.param([], "no number", id="nothing was run"),
+    ],
+)
+def test_a_phrase_is_filled_in_with_numbers_and_the_threshold(tmp_path, estimates, text):
+    write_paper(tmp_path, claim("one", experiment="readout", keys=["x"]))
+    (paper,) = load_papers(tmp_path)
+    judgement = Judgement(Verdict.UNDECIDED, {f"key_{i}": estimate for i, estimate in enumerate(estimates)})
+    phrase = "a share of {0}; has to be {needed}"
+    assert evidence_in_words(paper.claims[0], judgement, phrase) == text
 
 
 @pytest.mark.parametrize(
