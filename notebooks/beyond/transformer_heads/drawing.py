@@ -51,14 +51,14 @@ def positions_of(result: Result) -> list[str]:
 
 
 def learned_heads(result: Result) -> pd.DataFrame:
-    """Return the heads of cross-attention whose scores vary, of networks that have learned a task of predictions."""
+    """Return the heads of cross-attention whose scores vary, of networks that have learned their task."""
     heads = pd.DataFrame(result.tables["heads"])
     chosen = "kind == 'cross' and state == 'trained' and varies == 1 and learned == 1 and task in @JUDGED"
     return heads.query(chosen, local_dict={"JUDGED": list(JUDGED)}).dropna(subset="typicality")
 
 
 def layers_against_typicality(result: Result) -> Figure:
-    """Draw a point for each layer of cross-attention, the mean of its heads: temporal share over typicality."""
+    """Draw a point for each layer of cross-attention, the mean of its heads: share over typicality."""
     heads = learned_heads(result)
     if heads.empty:
         return blank()
