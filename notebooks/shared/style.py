@@ -299,7 +299,7 @@ CURVES = {
     "accuracy": "word accuracy",
     "right": "weight on the correct word",
     "later": "weight on a later one",
-    "known": "words known",
+    "known": "correct word ranked first",
 }
 
 

@@ -29,7 +29,7 @@ Instruments.start("toward-or-away", (stage, data) => {
     const name = nameOf(network), later = network.later ? ` and ${times(network.later[now])} on a later one` : "";
     said.say(`${name[0].toUpperCase()}${name.slice(1)} after ${steps()[now]} updates: `
       + `word accuracy ${percent(network.accuracy[now])}, with ${times(network.right[now])} the weight of uniform `
-      + `attention on the correct word${later}; ${percent(network.known[now])} of the words known.`);
+      + `attention on the correct word${later}; ${percent(network.known[now])} of the correct words ranked first.`);
   };
   const axes = { xLabel: "updates", width: 210, height: 230 };
   const panels = {
@@ -37,7 +37,7 @@ Instruments.start("toward-or-away", (stage, data) => {
     right: plot("Attention on the correct word", {
       ...axes, yLabel: "times uniform attention", log: true, yTicks: [0.01, 0.1, 1, 10], band: [0.5, 2],
     }, tell, follow),
-    known: plot("Words known", { ...axes, yLabel: "largest β at the correct word", yTicks: [0, 0.5, 1] }, tell, follow),
+    known: plot("Correct word ranked first", { ...axes, yLabel: "share with the largest β there", yTicks: [0, 0.5, 1] }, tell, follow),
   };
   const network = Instruments.menu("Follow", [], () => String(state.network), n => { state.network = Number(n); });
   const key = make("div", { class: "key" });
@@ -73,12 +73,12 @@ Instruments.start("toward-or-away", (stage, data) => {
     }
     key.replaceChildren(...Object.entries(LOOKS).flatMap(([way, name]) => {
       const all = networks.filter(one => wayOf(one) === way);
-      if (!all.length && way === "none") return [];
+      if (!all.length) return [];
       const mean = all.reduce((sum, one) => sum + one.accuracy[state.look], 0) / all.length;
       const line = make("svg", { viewBox: "0 0 30 8", width: 30, height: 8 },
         make("path", { class: `curve ${name} chosen`, d: "M0 4H30" }));
       return make("span", { "data-way": way }, line, ` ${all.length} networks ${WAYS[way]}: `
-        + (all.length ? `word accuracy ${percent(mean)}` : "none"));
+        + `word accuracy ${percent(mean)}`);
     }));
     if (state.network >= 0) tell(state.network);
     else said.say(`After ${at} updates. ${state.look ? "" : "Press Play, or drag the slider, and see which way attention goes. "}`

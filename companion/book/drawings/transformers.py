@@ -51,46 +51,30 @@ def _pair(
 
 
 def three_attentions() -> Drawing:
-    """Draw the layers of a Transformer and the attention in each."""
+    """Draw one layer of a Transformer's encoder and of its decoder, and the attention in each."""
     drawing = Drawing(
         "three_attentions",
         "Three kinds of attention in a Transformer",
-        "Three encoder layers on the left, each with self-attention. Three decoder layers on the right, "
-        "each with self-attention and, above it, cross-attention. The last encoder layer supplies the keys "
-        "of all three cross-attentions.",
-        height=392,
+        "A layer of the encoder on the left, with self-attention, and one of the decoder on the right, with "
+        "self-attention and, above it, cross-attention. The last encoder layer supplies the keys of "
+        "cross-attention in every decoder layer.",
+        height=196,
     )
     drawing.text((80, 18), "encoder", bold=True)
     drawing.text((262, 18), "decoder", bold=True)
-    encoder: list[Box] = []
-    cross: list[Box] = []
-    for layer in range(1, LAYERS + 1):
-        y = 364 - 104 * layer
-        encoder.append(drawing.box((80, y + 46), "self", size=(84, 30)))
-        below = drawing.box((262, y + 62), "self", size=(84, 30))
-        above = drawing.box((262, y + 18), "cross", size=(84, 30), tone="highlight")
-        drawing.arrow(below.top, above.bottom)
-        cross.append(above)
-        drawing.text((8, y + 51), str(layer), anchor="start", tone="muted")
-        if layer > 1:
-            drawing.arrow(encoder[-2].top, encoder[-1].bottom)
-            drawing.arrow(cross[-2].top, below.bottom)
-        else:
-            drawing.arrow((80, 350), encoder[0].bottom)
-            drawing.arrow((262, 350), below.bottom)
-    drawing.arrow(cross[-1].top, (262, 46))
-    drawing.text((262, 40), "next word", size=SMALL)
-    bus = 172
-    drawing.route(
-        encoder[-1].top, (80, cross[-1].left[1]), (bus, cross[-1].left[1]), tone="highlight", tip=False
-    )
-    drawing.route((bus, cross[-1].left[1]), (bus, cross[0].left[1]), tone="highlight", tip=False)
-    for box in cross:
-        drawing.arrow((bus, box.left[1]), box.left, tone="highlight")
-    drawing.text((164, 140), "keys", size=SMALL, tone="highlight", anchor="end")
-    drawing.text((80, 368), "source", size=SMALL)
-    drawing.text((262, 368), "target so far", size=SMALL)
-    drawing.text((170, 387), "layers 1 to 3, several heads in each box", size=SMALL, tone="muted")
+    encoder = drawing.box((80, 122), "self", size=(84, 30))
+    below = drawing.box((262, 122), "self", size=(84, 30))
+    cross = drawing.box((262, 66), "cross", size=(84, 30), tone="highlight")
+    drawing.arrow(below.top, cross.bottom)
+    drawing.arrow(cross.top, (262, 26))
+    for box in (encoder, below):
+        x, _ = box.bottom
+        drawing.arrow((x, 160), box.bottom)
+    drawing.route(encoder.top, (80, cross.left[1]), cross.left, tone="highlight")
+    drawing.text((148, 58), "keys, last layer", size=SMALL, tone="highlight")
+    drawing.text((80, 174), "source", size=SMALL)
+    drawing.text((262, 174), "target so far", size=SMALL)
+    drawing.text((170, 192), f"{LAYERS} layers of each, several heads in each box", size=SMALL, tone="muted")
     return drawing
 
 

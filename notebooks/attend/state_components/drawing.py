@@ -1,4 +1,4 @@
-"""Components of states in a plane: curves of positions, words, and single states gathered round them."""
+"""How much of states position and word explain, and components in a plane: curves and clusters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from companion.results.result import Result
-from notebooks.shared.marks import grid
-from notebooks.shared.style import INK, PART_COLOURS, blank, task_name, write_labels
+from notebooks.shared.marks import dot, grid, key_above
+from notebooks.shared.style import INK, PART_COLOURS, PINK, blank, network_name, task_name, write_labels
+from notebooks.shared.thresholds import LEARNED, ROUNDING
 
 TEMPORAL, INPUT, RESIDUAL = (PART_COLOURS[part] for part in ("temporal", "input", "residual"))
 FILL = {"encoder": True, "decoder": False}  # filled markers are the encoder's, open ones the decoder's
@@ -17,9 +19,17 @@ TITLES = {"temporal": "Temporal components μ", "input": "Input components χ"}
 FRAMES = ("temporal", "input", "states", "explained")
 LABELLED = 4  # words of each side with a label, the most frequent
 ARROW = {"arrowstyle": "->", "color": INK}
+PIECES = {  # of the variance of states: colour of each
+    "position only": TEMPORAL,
+    "either": PINK,
+    "word only": INPUT,
+    "residual": "#e2e2e2",
+}
+TEXTS = ("multi30k", "tatoeba", "parallel", "aligned")  # of which no network predicts 95 of 100 words
 
 Frames = Mapping[str, pd.DataFrame]  # the tables of FRAMES, by name
 Label = tuple[float, float, str]  # where, and what it says
+Row = tuple[str, str, Mapping]  # a task, a kind of network, and its numbers
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,64 @@ class Plane:
         axes.set_ylabel(f"axis 2 ({100 * share[1]:.0f} %)", fontsize=9)
 
 
+def has_learned(row: Row) -> bool:
+    """Return True unless a network of a synthetic task has not learned it."""
+    task, _, found = row
+    return task.startswith(TEXTS) or found["quality"]["token_accuracy"]["value"] + ROUNDING >= LEARNED
+
+
+def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:
+    """Draw a bar for each network, of pieces of the variance of its held-out states; the first is above.
+
+    The encoder is above the decoder, or in the first of two columns. Networks that have not learned are pale.
+    """
+    if not rows:
+        return blank()
+    panel = (0.42 if columns == 1 else 0.36) * len(rows) + 0.45
+    size = (4.8, 2 * panel + 0.9) if columns == 1 else (8.6, panel + 0.9)
+    with grid(3 - columns, columns, size=size, sharex=True, sharey=True) as (figure, panels):
+        for axes, side in zip(panels.flat, FILL, strict=True):
+            for place, row in enumerate(reversed(rows)):
+                draw_pieces(axes, row, side, place)
+            axes.set_title(f"{side} states: position and word explain", loc="left")
+            axes.set_xlim(0, 1.14)
+            axes.set_ylim(-0.5, len(rows) - 0.5)
+            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
+            axes.set_yticks(range(len(rows)), [row_label(row, columns) for row in reversed(rows)], fontsize=9)
+            axes.tick_params(axis="y", left=False)
+            axes.spines["left"].set_visible(False)
+        for axes in panels[-1]:
+            axes.set_xlabel("share of the variance of held-out states")
+        handles = [Patch(color=colour, label=name) for name, colour in PIECES.items()]
+        key_above(figure, handles, ncols=4, columnspacing=1.2, handlelength=1.2)
+    return figure
+
+
+def row_label(row: Row, columns: int) -> str:
+    """Name a task and a network, in two lines where there is one column."""
+    task, kind, _ = row
+    between = "\n" if columns == 1 else ", "
+    unlearned = "" if has_learned(row) else " (not learned)"
+    return f"{task_name(task)}{between}{network_name(kind)}{unlearned}"
+
+
+def draw_pieces(axes: Axes, row: Row, side: str, place: float) -> None:
+    """Draw the bar of one network, with an interval at the end of what is explained."""
+    *_, found = row
+    held_out = found[side]["held_out"]
+    explained = held_out["additive"]["value"]
+    if explained is None:
+        return
+    position, word = held_out["temporal_unique"]["value"], held_out["input_unique"]["value"]
+    widths = (position, max(explained - position - word, 0), word, 1 - explained)
+    start = 0.0
+    for width, colour in zip(widths, PIECES.values(), strict=True):
+        axes.barh(place, width, 0.66, left=start, color=colour, alpha=1 if has_learned(row) else 0.35, lw=0)
+        start += width
+    dot(axes, held_out["additive"], place, INK, ms=4, zorder=3)
+    axes.text(1.02, place, f"{100 * explained:.0f} %", va="center", fontsize=9.5)
+
+
 def clock_and_dictionary(frames: Frames, task: str, kind: str) -> Figure:
     """Draw one encoder: positions numbered along their curve, and states gathered round their words."""
     plane = Plane.of(frames, task, kind)
@@ -59,9 +127,9 @@ def clock_and_dictionary(frames: Frames, task: str, kind: str) -> Figure:
         return blank()
     with grid(1, 2, size=(8.6, 3.9)) as (figure, ((clock, dictionary),)):
         draw_clock(clock, plane)
-        clock.set_title("μ, a clock: a point for each position", fontsize=10.5, loc="left")
+        clock.set_title("μ: positions lie along a curve", fontsize=10.5, loc="left")
         draw_dictionary(dictionary, plane)
-        title = "χ, a dictionary: a point for each word;\nthe distance of a state (grey) from it is Δ"
+        title = "χ: what is left of a state lies near its word"
         dictionary.set_title(title, fontsize=10.5, loc="left")
         for axes, space in ((clock, "temporal"), (dictionary, "input")):
             axes.margins(0.12)
@@ -70,13 +138,16 @@ def clock_and_dictionary(frames: Frames, task: str, kind: str) -> Figure:
 
 
 def draw_clock(axes: Axes, plane: Plane) -> None:
-    """Draw the encoder's temporal components, each in a circle with the number of its position."""
+    """Draw the encoder's temporal components; every second is a circle with the number of its position."""
     places = plane.side("temporal", "encoder")
     axes.plot(places["pc1"], places["pc2"], "-", color=TEMPORAL, lw=1.5)
     for place in places.itertuples():
         point = place.pc1, place.pc2
-        axes.plot(*point, "o", color="white", mec=TEMPORAL, ms=14)
-        axes.annotate(place.position, point, ha="center", va="center", fontsize=8.5, color=TEMPORAL)
+        if place.position % 2:
+            axes.plot(*point, "o", color=TEMPORAL, ms=5)
+        else:
+            axes.plot(*point, "o", color="white", mec=TEMPORAL, ms=14)
+            axes.annotate(place.position, point, ha="center", va="center", fontsize=9, color=TEMPORAL)
 
 
 def draw_dictionary(axes: Axes, plane: Plane) -> None:
@@ -85,7 +156,7 @@ def draw_dictionary(axes: Axes, plane: Plane) -> None:
     axes.plot(states["pc1"], states["pc2"], ".", ms=5, color=RESIDUAL, alpha=0.7, rasterized=True)
     words = plane.side("input", "encoder").head(2 * LABELLED)
     axes.plot(words["pc1"], words["pc2"], "o", ms=8, color=INPUT)
-    names = words["word"].str.replace("$", r"\$").str.strip("<>").str.lower()
+    names = words["word"].replace("<eos>", "end").str.replace("$", r"\$").str.strip("<>").str.lower()
     labels = [(*point, INPUT) for point in zip(words["pc1"], words["pc2"], names, strict=True)]
     write_labels(axes, labels, size=11)
 
@@ -177,6 +248,7 @@ def draw_words(axes: Axes, plane: Plane) -> list[Label]:
             words["pc1"], words["pc2"], "o" if filled else "s", ls="", ms=5, color=INPUT, zorder=3, mew=1.1,
             mfc=INPUT if filled else "white",
         )  # fmt: skip
+        words = words.assign(word=words["word"].replace("<eos>", "end"))
         names = words["word"].str.replace("$", r"\$").str.removeprefix("I_").str.strip("<>").str.lower()
         ranked = enumerate(zip(words["pc1"], words["pc2"], names, strict=True))
         labels += [(rank, label) for rank, label in ranked if rank < LABELLED]

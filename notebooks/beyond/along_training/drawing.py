@@ -10,41 +10,46 @@ from matplotlib.figure import Figure
 from companion.results.result import Result
 from notebooks.beyond.along_training.tasks import TASKS
 from notebooks.shared.marks import Mark, dot, grid, legend_of, line_with_band, name_ends
-from notebooks.shared.style import ARROW, GREEN, INK, PART_COLOURS, blank, legend_above, task_name
+from notebooks.shared.style import GREEN, INK, PART_COLOURS, blank, legend_above, task_name
 
 TEMPORAL, INPUT = PART_COLOURS["temporal"], PART_COLOURS["input"]
 ROSE = "#aa4499"
 NAMES = {task: task_name(task) for task in TASKS}
 NAMES |= {"copying_sample": "copying samples", "copying_permutation": "copying permutations"}
+NAMES |= {"multi30k_en_fr": "captions"}
 ALONG = {  # quantity → label at the end of its line, colour
-    "temporal": ("rebuilt from positions", TEMPORAL),
-    "translation": ("words known (β)", GREEN),
-    "token_accuracy": ("word accuracy", INK),
+    "temporal": ("attention rebuilt from\npositions, beyond uniform", TEMPORAL),
+    "translation": ("translates: share of β\non the correct word", GREEN),
+    "token_accuracy": ("words predicted\ncorrectly", INK),
 }
 TAKEOVERS = {
-    "temporal": Mark("temporal terms", TEMPORAL, shift=0.36),
-    "input": Mark("input terms", INPUT, "s", shift=0.216),
-    "with_input": Mark("terms with an input component", INPUT, "D", shift=0.072, filled=False),
-    "on_word": Mark("attention on the correct word", ROSE, "^", shift=-0.072),
-    "translation": Mark("translation (β on the correct word)", GREEN, shift=-0.216),
-    "word_accuracy": Mark("largest β on the correct word", GREEN, "v", shift=-0.36, filled=False),
+    "temporal": Mark("positions (μ·μ)", TEMPORAL, shift=0.36),
+    "input": Mark("word to word (χ·χ)", INPUT, "s", shift=0.216),
+    "with_input": Mark("terms with a χ", INPUT, "D", shift=0.072, filled=False),
+    "on_word": Mark("attention finds the word", ROSE, "^", shift=-0.072),
+    "translation": Mark("translates", GREEN, shift=-0.216),
+    "word_accuracy": Mark("ranks first", GREEN, "v", shift=-0.36, filled=False),
 }
-NOTES = (  # task, quantity, what is said of it, how far to the right and above
-    ("one_to_one", "temporal", "positions come first", (1.3, 0.05)),
-    ("multi30k_en_fr", "with_input", "words before their translation", (0.5, -0.33)),
-    ("reordering", "word_accuracy", "the correct word has the largest probe", (0.8, -0.02)),
-)
-ANSWERS = {  # what the chapter's question is about, in its words
-    "temporal": Mark("attention follows positions", TEMPORAL, shift=0.3),
-    "input": Mark("attention follows words", INPUT, "s", shift=0.15),
-    "word_accuracy": Mark("the correct word is ranked first", GREEN, "v", shift=0.0, filled=False),
-    "on_word": Mark("attention finds the correct word", ROSE, "^", shift=-0.15),
-    "translation": Mark("the word can be translated", GREEN, shift=-0.3),
-}
-ANSWERED = (
-    ("one_to_one", "temporal", "positions come first", (1.0, 0.05)),
-    ("multi30k_en_fr", "input", "words before their translation", (-4.4, -0.25)),
-    ("copying_sample", "word_accuracy", "ranked first long before attention finds it", (-3.4, 0.33)),
+ABOVE, BESIDE = (0, 0.3), (0.35, 0)  # how far to the right of a mark its name is, and how far above
+ANSWERS = (  # title, tasks from above, names: quantity, row, text, which of its ends is at the mark, where
+    (
+        "On captions and in one-to-one, attention follows\npositions long before the network translates",
+        ("multi30k_en_fr", "one_to_one", "reordering"),
+        (
+            ("temporal", "multi30k_en_fr", "positions", "center", ABOVE),
+            ("input", "multi30k_en_fr", "word to word", "center", ABOVE),
+            ("translation", "multi30k_en_fr", "translates", "left", BESIDE),
+        ),
+    ),
+    (
+        "In three tasks the network ranks the correct word\nfirst before attention finds it",
+        ("reordering", "copying_sample", "multi30k_en_fr"),
+        (
+            ("word_accuracy", "reordering", "ranks first", "center", ABOVE),
+            ("on_word", "reordering", "attention finds it", "left", ABOVE),
+            ("translation", "multi30k_en_fr", "translates", "left", BESIDE),
+        ),
+    ),
 )
 THIN = ("token_accuracy", "agreement_by_chance")  # lines for comparison
 TICKS = (2, 8, 32, 128, 512, 2048)  # updates
@@ -64,7 +69,7 @@ def updates_axis(axes: Axes, last: float, ticks: Sequence[int] = TICKS) -> None:
     axes.set_xlabel("updates")
 
 
-def two_tasks(courses: pd.DataFrame, tasks: Sequence[str]) -> Figure:
+def two_tasks(result: Result, courses: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     """Draw one-to-one translation and copying permutations, or else the first two tasks."""
     chosen = [task for task in ("one_to_one", "copying_permutation") if task in tasks] or tasks[:2]
     if not chosen:
@@ -73,10 +78,18 @@ def two_tasks(courses: pd.DataFrame, tasks: Sequence[str]) -> Figure:
     with grid(1, len(chosen), size=(8.6, 3.4), sharey=True) as (figure, (panels,)):
         for axes, task in zip(panels, chosen, strict=True):
             draw_named_lines(axes, learned[learned["task"] == task])
+            last = across(learned["step"][learned["task"] == task].max())
+            draw_chance(axes, result.values["last"][task]["chance"]["value"], last)
             axes.set_ylim(-0.06, 1.15)
             axes.set_title(NAMES[task], loc="left")
-        panels[0].set_ylabel("share, or similarity\nbeyond uniform attention")
+        panels[0].set_ylabel("share, or similarity")
     return figure
+
+
+def draw_chance(axes: Axes, chance: float, last: float) -> None:
+    """Draw the share of β on the correct word of a network that knows no words, as far as lines go."""
+    axes.plot([0, last], [chance, chance], color=GREEN, lw=1, ls=":", zorder=0)
+    axes.text(last, chance + 0.01, "chance", color=GREEN, fontsize=9, ha="right", va="bottom")
 
 
 def draw_named_lines(axes: Axes, courses: pd.DataFrame) -> None:
@@ -88,35 +101,13 @@ def draw_named_lines(axes: Axes, courses: pd.DataFrame) -> None:
         if len(rows):
             line_with_band(axes, across(rows["step"]), rows, colour, band=0.14, lw=2)
             ends[label] = (rows["value"].iloc[-1], colour)
-    name_ends(axes, ends, last, closest=0.085)
+    name_ends(axes, ends, last, closest=0.16, linespacing=1.0)
     updates_axis(axes, last)
-    axes.set_xlim(-0.1, last * 1.5)
+    axes.set_xlim(-0.1, last * 1.75)
 
 
 def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
     """Draw a mark at the update at which each quantity is halfway, task by task."""
-    figure = halfway(result, tasks, TAKEOVERS, NOTES, room=1.6)
-    rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
-    for axes in figure.axes[:1] if tasks else ():
-        for place, task in enumerate(reversed(tasks)):
-            for quantity, mark in TAKEOVERS.items():
-                say_how_many_never(axes, rows[task, quantity], mark, (last_of(result), place + mark.shift))
-    return figure
-
-
-def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
-    """Draw the quantities that answer the question, where they rise in most networks."""
-    return halfway(result, tasks, ANSWERS, ANSWERED, room=0.4)
-
-
-def last_of(result: Result) -> float:
-    return np.log2(max(*(row["step"] for row in result.tables["courses"]), 8))
-
-
-def halfway(
-    result: Result, tasks: Sequence[str], marks: Mapping[str, Mark], notes: Sequence[tuple], *, room: float
-) -> Figure:
-    """Draw a row for each task; ``room`` is left beyond the last update, in doublings."""
     if not tasks:
         return blank()
     rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
@@ -126,21 +117,63 @@ def halfway(
         for task, place in places.items():
             if place:
                 axes.axhline(place - 0.5, color="#dddddd", lw=0.8)
-            for quantity, mark in marks.items():
-                if marks is TAKEOVERS or rises_in_most(rows[task, quantity]):
-                    draw_takeover(axes, rows[task, quantity], mark, place + mark.shift)
+            for quantity, mark in TAKEOVERS.items():
+                height = place + mark.shift
+                draw_takeover(axes, rows[task, quantity], mark, height)
+                say_how_many_never(axes, rows[task, quantity], mark, (last, height))
         axes.set_yticks(list(places.values()), [NAMES[task] for task in places])
         axes.set_ylim(-0.55, len(tasks) - 0.45)
         powers = range(int(last) + 1)
         axes.set_xticks(powers, [f"{2**power:,}" for power in powers])
-        axes.set_xlim(-1.1, last + room)
+        axes.set_xlim(-1.1, last + 1.6)
         axes.set_xlabel("updates until it is halfway to its final value")
-        for task, quantity, text, (right, up) in notes:
-            if task in places and rows[task, quantity]["value"] is not None:
-                x, y = rows[task, quantity]["value"], places[task] + marks[quantity].shift
-                axes.annotate(text, (x, y), (x + right, y + up), fontsize=9, va="center", arrowprops=ARROW)
-        legend_of(figure, marks.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
+        legend_of(figure, TAKEOVERS.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
     return figure
+
+
+def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
+    """Draw a row for each task: a line through what answers the question, in the order of rising."""
+    rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
+    answers = [(title, [task for task in of if task in tasks], names) for title, of, names in ANSWERS]
+    answers = [answer for answer in answers if answer[1]]
+    if not answers:
+        return blank()
+    heights = [len(of) + 0.3 for _, of, _ in answers]
+    size = (4.6, 0.5 * sum(heights) + 1.5)
+    with grid(len(answers), 1, size=size, sharex=True, height_ratios=heights) as (figure, panels):
+        for (axes,), (title, of, names) in zip(panels, answers, strict=True):
+            places = {task: place for place, task in enumerate(reversed(of))}
+            for task, place in places.items():
+                quantities = {name for name, *_ in names if rises_in_most(rows[task, name])}
+                draw_order(axes, {name: rows[task, name] for name in quantities}, place)
+            for quantity, task, text, end, (right, up) in names:
+                if task in places and rows[task, quantity]["value"] is not None:
+                    x, y = rows[task, quantity]["value"] + right, places[task] + up
+                    axes.text(x, y, text, color=TAKEOVERS[quantity].colour, ha=end, va="center")
+            axes.set_title(title, loc="left", x=-0.34)
+            axes.set_yticks(list(places.values()), [NAMES[task] for task in places], fontsize=10)
+            axes.set_ylim(-0.4, len(of) - 0.4)
+            axes.tick_params(left=False)
+            axes.spines["left"].set_visible(False)
+        last = last_of(result)
+        powers = range(1, int(last) + 1, 2)
+        axes.set_xticks(powers, [f"{2**power:,}" for power in powers])
+        axes.set_xlim(0, last)
+        axes.set_xlabel("updates until halfway to the final value")
+    return figure
+
+
+def draw_order(axes: Axes, risen: Mapping[str, Mapping], place: float) -> None:
+    """Join the marks of quantities that rise in one task, in one row."""
+    updates = [row["value"] for row in risen.values()]
+    if updates:
+        axes.plot([min(updates), max(updates)], [place, place], color="#dddddd", lw=5, zorder=0)
+    for name in sorted(risen, key=list(TAKEOVERS).index):
+        draw_takeover(axes, risen[name], TAKEOVERS[name], place)
+
+
+def last_of(result: Result) -> float:
+    return np.log2(max(*(row["step"] for row in result.tables["courses"]), 8))
 
 
 def rises_in_most(row: Mapping) -> bool:

@@ -1,13 +1,14 @@
-"""Shares of a Transformer's scores: lines over its layers, and dots for all attentions and positions."""
+"""Shares of a Transformer's scores: points over typicality, lines over layers, dots for all attentions."""
 
 from collections.abc import Mapping
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import Estimate, Mark, dots, grid, legend_of, line_of_dots, name_ends, stripes
-from notebooks.shared.style import GREEN, PART_COLOURS, WINE, blank
+from notebooks.shared.style import GREEN, INDIGO, OCHRE, PART_COLOURS, PINK, WINE, blank
 
 JUDGED = {  # tasks that predictions are about: name, shape of a point
     "one_to_one": ("one-to-one", "o"),
@@ -16,6 +17,12 @@ JUDGED = {  # tasks that predictions are about: name, shape of a point
     "lexicon_translation": ("lexicon translation", "D"),
 }
 TASKS = JUDGED | {"in_order": ("in order", "P")}
+CLOUDS = {  # task → colour, where its name is: typicality and share, which of its ends is there
+    "one_to_one": (INDIGO, (0.81, 0.97), "right"),
+    "reordering": (OCHRE, (0.57, 0.34), "right"),
+    "scan": (GREEN, (0.36, 0.19), "left"),
+    "lexicon_translation": (PINK, (0.61, 0.75), "right"),
+}
 ATTENTIONS = {
     "cross": "cross-attention",
     "encoder_self": "encoder self-attention",
@@ -32,8 +39,10 @@ OF_BIAS = ("position_bias_share", "position_rebuilds")  # numbers that differ wh
 PARTS = {  # share → what it is called at the end of its line, colour of the name
     "temporal_share": ("positions, μ·μ", PART_COLOURS["temporal"]),
     "input_share": ("words, χ·χ", PART_COLOURS["input"]),
+    "mixed_share": ("position and word", WINE),
     "residual_share": ("context, terms with Δ", "#666666"),
 }
+LED_BY = {"one_to_one": "one-to-one: positions carry the scores", "scan": "SCAN: context carries them"}
 
 
 def positions_of(result: Result) -> list[str]:
@@ -41,20 +50,52 @@ def positions_of(result: Result) -> list[str]:
     return list(dict.fromkeys((*result.config["positions"], *result.config["anchored"])))
 
 
+def learned_heads(result: Result) -> pd.DataFrame:
+    """Return the heads of cross-attention whose scores vary, of networks that have learned their task."""
+    heads = pd.DataFrame(result.tables["heads"])
+    chosen = "kind == 'cross' and state == 'trained' and varies == 1 and learned == 1 and task in @JUDGED"
+    return heads.query(chosen, local_dict={"JUDGED": list(JUDGED)}).dropna(subset="typicality")
+
+
+def layers_against_typicality(result: Result) -> Figure:
+    """Draw a point for each layer of cross-attention, the mean of its heads: share over typicality."""
+    heads = learned_heads(result)
+    if heads.empty:
+        return blank()
+    layers = heads.groupby(["task", "positions", "layer"])[["typicality", "temporal_share"]].mean()
+    with grid(1, 1, size=(4.6, 3.7)) as (figure, ((axes,),)):
+        for task, (colour, place, end) in CLOUDS.items():
+            if task in layers.index.get_level_values("task"):
+                own = layers.loc[task]
+                axes.plot(
+                    own["typicality"], own["temporal_share"], "o", color=colour, ms=6, alpha=0.85, mew=0
+                )
+                axes.text(*place, JUDGED[task][0], color=colour, ha=end, va="center", fontsize=11)
+        axes.set_xlim(0.3, 1)
+        axes.set_ylim(-0.02, 1.1)
+        axes.set_xlabel("typicality: how alike heads attend in all sentences")
+        axes.set_ylabel("position share of the scores")
+        axes.set_title(
+            "The more alike a layer attends in all sentences,\nthe more of it is positions", loc="left"
+        )
+    return figure
+
+
 def shares_over_layers(result: Result) -> Figure:
-    """Draw cross-attention of the first kind of positions: a panel for each task, a line for each part."""
-    kind = positions_of(result)[0]
+    """Draw cross-attention with rotary positions, or else the first kind: a line for each part."""
+    kinds = positions_of(result)
+    kind = "rotary" if "rotary" in kinds else kinds[0]
     tasks = first_task_and_scan(result, kind)
     if not tasks:
         return blank()
-    with grid(1, len(tasks), size=(8.6, 3.3), sharey=True) as (figure, (panels,)):
-        for axes, task in zip(panels, tasks, strict=True):
+    with grid(len(tasks), 1, size=(4.6, 2.5 * len(tasks) + 0.5), sharex=True) as (figure, panels):
+        for (axes,), task in zip(panels, tasks, strict=True):
             layers = result.values["layers"][task][kind]["cross"].values()
             draw_parts(axes, [layer["trained"] for layer in layers])
-            name, _ = TASKS[task]
-            axes.set_title(f"{name}, {kind} positions", loc="left", fontsize=10.5)
-        panels[0].set_ylim(-0.1, 1.12)
-        panels[0].set_ylabel("share of the scores of cross-attention")
+            axes.set_title(LED_BY.get(task, TASKS[task][0]), loc="left")
+            axes.set_ylim(-0.1, 1.05)
+            axes.set_ylabel("share of the scores")
+        panels[-1, 0].set_xlabel("layer of the decoder")
     return figure
 
 
@@ -77,11 +118,10 @@ def draw_parts(axes: Axes, layers: list[Mapping[str, Estimate]]) -> None:
         values = [estimate["value"] for estimate in estimates if estimate["value"] is not None]
         if values:
             ends[name] = (values[-1], ink)
-    name_ends(axes, ends, len(layers), closest=0.09, away=8)
+    name_ends(axes, ends, len(layers), closest=0.11, away=8)
     axes.plot((0.8, len(layers)), (0, 0), color="#bbbbbb", lw=0.8, zorder=0)  # not behind the names
     axes.set_xlim(0.8, len(layers) + 1.25)
     axes.set_xticks(numbers)
-    axes.set_xlabel("layer of the decoder")
 
 
 def shares_by_layer(result: Result, *attentions: str) -> Figure:
