@@ -31,7 +31,7 @@ Instruments.start("toward-or-away", (stage, data) => {
       + `word accuracy ${percent(network.accuracy[now])}, with ${times(network.right[now])} the weight of uniform `
       + `attention on the correct word${later}; ${percent(network.known[now])} of the correct words ranked first.`);
   };
-  const axes = { xLabel: "updates", width: 210, height: 230 };
+  const axes = { xLabel: "updates", width: 196, height: 230 };
   const panels = {
     accuracy: plot("Word accuracy", { ...axes, yLabel: "share of correct words", yTicks: [0, 0.5, 1] }, tell, follow),
     right: plot("Attention on the correct word", {

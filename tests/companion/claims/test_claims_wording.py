@@ -41,7 +41,7 @@ def test_evidence_is_numbers_without_a_verdict(estimates, text):
         pytest.param([], "no number", id="nothing was run"),
     ],
 )
-def test_a_phrase_is_filled_in_with_numbers_and_the_threshold(tmp_path, estimates, text):
+def test_a_phrase_is_filled_in_with_what_its_placeholders_name(tmp_path, estimates, text):
     write_paper(tmp_path, claim("one", experiment="readout", keys=["x"]))
     (paper,) = load_papers(tmp_path)
     judgement = Judgement(Verdict.UNDECIDED, {f"key_{i}": estimate for i, estimate in enumerate(estimates)})
