@@ -65,7 +65,8 @@ class Plane:
 def has_learned(row: Row) -> bool:
     """Return True unless a network of a synthetic task has not learned it."""
     task, _, found = row
-    return task.startswith(TEXTS) or found["quality"]["token_accuracy"]["value"] + ROUNDING >= LEARNED
+    accuracy = found["quality"]["token_accuracy"]["value"]
+    return task.startswith(TEXTS) or (accuracy is not None and accuracy + ROUNDING >= LEARNED)
 
 
 def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:

@@ -146,8 +146,9 @@ def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
             for task, place in places.items():
                 quantities = {name for name, *_ in names if rises_in_most(rows[task, name])}
                 draw_order(axes, {name: rows[task, name] for name in quantities}, place)
-            for quantity, task, text, end, (right, up) in names:
-                if task in places and rows[task, quantity]["value"] is not None:
+            for quantity, asked, text, end, (right, up) in names:
+                task = asked if asked in places else of[0]
+                if rows[task, quantity]["value"] is not None:
                     x, y = rows[task, quantity]["value"] + right, places[task] + up
                     axes.text(x, y, text, color=TAKEOVERS[quantity].colour, ha=end, va="center")
             axes.set_title(title, loc="left", x=-0.34)

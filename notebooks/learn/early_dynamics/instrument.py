@@ -35,18 +35,18 @@ class Example:
 
 
 CORPORA = {
-    "two": Example(
-        title="two pairs",
-        pairs=_pairs("red fox → rakko fimbo", "red owl → rakko ulufo"),
-        notice="Both words of the first pair meet fimbo once. But red also meets other words, so the count "
-        "already prefers fox, and every round makes it surer.",
-    ),
     "labels": Example(
         title="reviews and labels",
         pairs=_pairs(
             "great plot cast → +", "great cast story → +", "dull plot story → −", "dull story cast → −"
         ),
         notice="great and dull meet one label each; the label comes to look at them. Neutral words lose.",
+    ),
+    "two": Example(
+        title="two pairs",
+        pairs=_pairs("red fox → rakko fimbo", "red owl → rakko ulufo"),
+        notice="Both words of the first pair meet fimbo once. But red also meets other words, so the count "
+        "already prefers fox, and every round makes it surer.",
     ),
     "permutations": Example(
         title="permutations",
