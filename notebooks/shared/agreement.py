@@ -701,11 +701,12 @@ class Runs:
 
 
 def classifier_runs(
-    seeds: int, frozen: int, shared: dict[str, object], width: int, *, salient: int = 0
+    seeds: int, frozen: int, shared: dict[str, object], width: int, *, salient: Iterable[int] = ()
 ) -> Runs:
     """Runs on labelled texts; ``shared`` are settings of networks and proxies alike.
 
-    ``salient`` networks, perhaps more than ``seeds``, are asked whether they attend to salient words.
+    Networks with the seeds ``salient``, perhaps more than ``seeds``, are asked whether they attend to salient
+    words.
     """
     network = {"width": width, **shared}
     return Runs(
@@ -713,7 +714,7 @@ def classifier_runs(
         each_seed(seeds, RunSpec.of, "classification", saliency=False, attention="uniform", **network),
         each_seed(seeds, RunSpec.of, "classifier_proxy", **shared),
         each_seed(frozen, RunSpec.of, "classification", saliency=False, attention="alone", **network),
-        each_seed(salient, RunSpec.of, "classification", **network),
+        tuple(RunSpec.of("classification", seed=seed, **network) for seed in salient),
     )
 
 

@@ -335,7 +335,7 @@ def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table,
 
 
 def test_one_network_and_two_are_told_apart_in_what_attention_and_saliency_share():
-    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8, salient=2)
+    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8, salient=(0, 1))
     first, second = runs.salient
     in_common = {(first, first): 60.0, (second, second): 62.0, (first, second): 30.0, (second, first): 50.0}
     rest = {"saliency_attention": 50.0, "kendall": 0.0, "chance": 10.0}
