@@ -92,6 +92,7 @@ SIDES = ("attention", "saliency", "probe")  # α, Δ and β
 LOOKED_UP = ("attention", "probe")  # what a second run is asked for
 HALVES = ("selecting", "reporting")
 MEASURES = {"agreement": agreement, "kendall": kendall}
+SALIENT = ("attention_saliency", "saliency_attention", "kendall", "chance")  # what salient words share
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
@@ -563,6 +564,46 @@ def measure_saliency_variants(first: Recording, second: Recording) -> dict:
     return measured
 
 
+# Attention and the saliency of words (sections 1 and 5.1). The saliency of a word is a derivative through the
+# attention on it, so that within one network a part of what they have in common is arithmetic. Attention of a
+# network with another seed has no such part.
+
+
+@measure(version=1)
+def measure_salient_words(first: Recording, second: Recording) -> dict:
+    """Does a classifier attend to salient words? Attention of the first run, saliency of the second.
+
+    The two may be the same run. By part of the data, each network where it is most accurate on all of the
+    part's samples, the earliest of equals, over texts, in percent: ``attention_saliency``, 𝒜(α, Δ);
+    ``saliency_attention``, 𝒜(Δ, α); ``kendall``, τ-b; and ``chance``, 𝒜̂ of what is looked up in Δ. Raises
+    BadInput: runs that looked at other samples; the second has no saliency there.
+    """
+    measured = {}
+    for part in parts(second):
+        rows = _rows(second, part)
+        if not torch.equal(rows.starts, _rows(first, part).starts):
+            raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+        attention = first[f"{part}.attention"][_best(first, part)["accuracy"]["all"]]  # (cells,)
+        saliency = second[f"{part}.saliency"][_best(second, part)["accuracy"]["all"]]  # (cells,)
+        if saliency.isnan().any():
+            raise BadInput(f"{second.spec.setting} has no saliency at its best checkpoint")
+        measured[part] = _of_salient_words(attention, saliency, rows)
+    return measured
+
+
+def _of_salient_words(
+    attention: Float[Tensor, " cells"], saliency: Float[Tensor, " cells"], rows: RaggedRows
+) -> dict[str, float]:
+    means = dict.fromkeys(SALIENT, RowMean())
+    for places, mask, _ in rows.batches(CELLS):
+        weights, salience = attention[places], saliency[places]
+        means["attention_saliency"] += RowMean.of(agreement(weights, salience, mask))
+        means["saliency_attention"] += RowMean.of(agreement(salience, weights, mask))
+        means["kendall"] += RowMean.of(kendall(weights, salience, mask))
+        means["chance"] += RowMean.of(chance_agreement(salience, mask))
+    return {name: 100 * mean.value for name, mean in means.items()}
+
+
 @dataclass(frozen=True)
 class RunsCompared:
     """A column of the tables that compares two kinds of run.
@@ -598,6 +639,7 @@ class Runs:
     uniform: tuple[RunSpec, ...]  # that never do
     proxy: tuple[RunSpec, ...]  # bags of words
     alone: tuple[RunSpec, ...] = ()  # networks whose attention layer alone is trained; may be fewer
+    salient: tuple[RunSpec, ...] = ()  # that learn to attend, and whose attention is compared with saliency
 
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
@@ -638,6 +680,13 @@ class Runs:
             if run.procedure == "translation"
         )
 
+    def salient_words(self) -> tuple[Measurement, ...]:
+        """What is asked of each network and of every two: is what one attends to salient to the other?"""
+        return tuple(
+            Measurement(first, measure_salient_words, (), (second,))
+            for first, second in product(self.salient, repeat=2)
+        )
+
     def ties(self) -> tuple[Measurement, ...]:
         """What is asked of every two that a column holds against a translator's β: what its ties add.
 
@@ -651,14 +700,21 @@ class Runs:
         return tuple(measurements)
 
 
-def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
-    """Runs on labelled texts; ``shared`` are settings of networks and proxies alike."""
+def classifier_runs(
+    seeds: int, frozen: int, shared: dict[str, object], width: int, *, salient: Iterable[int] = ()
+) -> Runs:
+    """Runs on labelled texts; ``shared`` are settings of networks and proxies alike.
+
+    Networks with the seeds ``salient``, perhaps more than ``seeds``, are asked whether they attend to salient
+    words.
+    """
     network = {"width": width, **shared}
     return Runs(
         each_seed(seeds, RunSpec.of, "classification", **network),
         each_seed(seeds, RunSpec.of, "classification", saliency=False, attention="uniform", **network),
         each_seed(seeds, RunSpec.of, "classifier_proxy", **shared),
         each_seed(frozen, RunSpec.of, "classification", saliency=False, attention="alone", **network),
+        tuple(RunSpec.of("classification", seed=seed, **network) for seed in salient),
     )
 
 

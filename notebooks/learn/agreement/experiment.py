@@ -30,7 +30,7 @@ from companion.runs.columns import INTERVAL, Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import agreement
-from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval
+from notebooks.shared.intervals import Interval, bounded, interval_of, jackknife_interval, spearman
 from notebooks.shared.plan import settings_of
 
 if TYPE_CHECKING:
@@ -398,6 +398,33 @@ TIED_LAST = {
     "ends": percent("of the tied words, those that are end marks"),
 }
 BROKEN = {"chance_broken": percent("agreement by chance when ties are broken")}
+PAIR = {
+    "pair": Column(
+        "networks that are compared",
+        categories={
+            "same": "attention and saliency of one network",
+            "other": "attention of a network, and saliency of another seed's",
+        },
+    )
+}
+OF_SALIENT = {
+    "attention_saliency": percent("agreement 𝒜(α, Δ): the largest attention, looked up in saliency"),
+    "saliency_attention": percent("agreement 𝒜(Δ, α): the largest saliency, looked up in attention"),
+    "kendall": percent("Kendall's τ-b of attention and saliency", -100.0),
+    "chance": percent("agreement by chance with saliency"),
+    "above_chance": percent("agreement 𝒜(α, Δ), minus that by chance", -100.0),
+}
+
+
+def rank_with_updates(meaning: str) -> Column:
+    return Column(f"rank correlation of {meaning} with the number of updates", low=-1.0, high=1.0)
+
+
+OF_RISING = {
+    "performance": rank_with_updates("performance"),
+    "performance_until_best": rank_with_updates("performance until the best checkpoint"),
+    "attention": rank_with_updates("agreement 𝒜 of attention and that of a finished network"),
+}
 WEAKEST_OF = {"weakest_of": Column("data sets that are compared")}
 ABSENT = {"cannot_be_run": Column("why a set is passed over")}
 
@@ -422,6 +449,8 @@ COLUMNS_OF = {  # table → its columns
     "ties_by_way": DATA | COLUMN | WAY | quantity_of(BY_WAY) | INTERVAL,
     "ties_at_the_end": DATA | quantity_of(TIED_LAST) | INTERVAL,
     "ties_broken": DATA | BROKEN,
+    "salient": DATA | PART | PAIR | quantity_of(OF_SALIENT) | INTERVAL,
+    "rising": DATA | PART | QUALITY | quantity_of(OF_RISING) | INTERVAL,
 }
 
 
@@ -437,6 +466,7 @@ class Asked:
     answers: agreement.Answers
     ties: agreement.Answers = field(default_factory=dict)  # of translators
     gradients: agreement.Answers = field(default_factory=dict)  # of translators
+    salient: agreement.Answers = field(default_factory=dict)  # of classifiers
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -584,6 +614,72 @@ def largest_saliency(gradients: agreement.Answers, variant: str, measure: str) -
         (first.seed, second.seed): max(answer[variant][measure])
         for (first, second), answer in gradients.items()
     }
+
+
+# Attention and the saliency of words (sections 1 and 5.1).
+
+
+def salient_of(asked: Asked) -> Iterator[dict]:
+    """Yield by part and pair how far attention and saliency agree, each network where it is most accurate."""
+    parts = dict.fromkeys(part for answer in asked.salient.values() for part in answer)
+    for part, quantity in product(parts, OF_SALIENT):
+        same, other = {}, {}
+        for (first, second), answer in asked.salient.items():
+            of_pair = same if first == second else other
+            of_pair[first.seed, second.seed] = _salient_numbers(answer[part])[quantity]
+        named = {"data": asked.data, "part": part}
+        within = interval_of(same.values())
+        between = _jackknifed(other, _itself)
+        yield named | {"pair": "same"} | _estimate(quantity, within, OF_SALIENT)
+        yield named | {"pair": "other"} | _estimate(quantity, between, OF_SALIENT)
+
+
+def _salient_numbers(of_part: dict[str, float]) -> dict[str, float]:
+    return of_part | {"above_chance": of_part["attention_saliency"] - of_part["chance"]}
+
+
+# What rises as training goes on (section 3.1, Figure 2).
+
+
+def rising_of(asked: Asked) -> Iterator[dict]:
+    """Yield by part and quality how the ranks of checkpoints follow training, from its start to its end.
+
+    Attention is that of a second run, and compared with a first run's where that is best on all samples.
+    """
+    of_single = alone(asked.answers)
+    normal = [of_single[run] for run in asked.runs.normal if run in of_single]
+    for part, quality in parts_of(asked.answers):
+        performance, until_best = [], []
+        for answer in normal:
+            course = answer["parts"][part][quality]
+            performance.append(spearman(answer["steps"], course["all"]))
+            until_best.append(rank_until_best(answer["steps"], course["selecting"], course["reporting"]))
+        attention = {
+            comparison.seeds: spearman(comparison.steps, comparison.courses["agreement"])
+            for comparison in asked.of(part, quality, "optimistic")
+            if comparison.column == "alpha_alpha"
+        }
+        estimates = {
+            "performance": interval_of(performance),
+            "performance_until_best": interval_of(until_best),
+            "attention": _jackknifed(attention, _itself),
+        }
+        named = {"data": asked.data, "part": part, "quality": quality}
+        for quantity, estimate in estimates.items():
+            yield named | _estimate(quantity, estimate, OF_RISING)
+
+
+def rank_until_best(steps: list[int], selecting: list[float], reporting: list[float]) -> float:
+    """Return the rank correlation of performance with updates, until it is best for the samples that choose.
+
+    The other samples report, since a course that ends at its own maximum seems to rise in any case. NaN where
+    the first checkpoint is the best.
+
+    >>> rank_until_best([0, 10, 50, 100], [50.0, 60.0, 80.0, 70.0], [50.0, 70.0, 60.0, 90.0])
+    0.5
+    """
+    until = selecting.index(max(selecting)) + 1
+    return spearman(steps[:until], reporting[:until]) if until > 1 else math.nan
 
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
@@ -763,6 +859,12 @@ class Config(BaseConfig):
         "pairs we have",
     )
     pieces: Positive = setting(1_000, "size of the vocabulary of sentence pairs")
+    salient: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = setting(
+        CLASSIFICATION, "sets of labelled texts of which attention is compared with the saliency of words"
+    )
+    salient_seeds: tuple[NotNegative, ...] = setting(
+        (0, 1, 2), "seeds of their networks on short texts; long ones have all that there are"
+    )
     training_part: int = setting(0, "1 judges on a sample of the training pairs too")
 
     def check(self) -> None:
@@ -788,11 +890,13 @@ PROFILES = {
         frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
+        # Networks are not kept: seeds 0 and 1 were trained once more for it, the others for the first time.
+        salient=("sst", "twenty_newsgroups"), salient_seeds=(0, 1, 4, 5, 6, 7),
     ),
     "tiny": Config(
         classification=("known_polarity",), translation=("known_lexicon",), seeds=2, frozen=2, n_train=60,
         n_validation=8, train_pairs=60, validation_pairs=8, width=8, embedding_width=8, steps=10,
-        translation_steps=50, pieces=60, training_part=1,
+        translation_steps=50, pieces=60, training_part=1, salient=("known_polarity",), salient_seeds=(0, 1),
     ),
 }  # fmt: skip
 
@@ -827,7 +931,7 @@ def _for_own_table(config: Config) -> Config:
 def measurements(config: Config) -> tuple[Measurement, ...]:
     asked: list[Measurement] = []
     for runs in rows(config).values():
-        asked += [*runs.measurements(), *runs.saliency(), *runs.ties()]
+        asked += [*runs.measurements(), *runs.saliency(), *runs.ties(), *runs.salient_words()]
     return tuple(asked)
 
 
@@ -840,7 +944,8 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         if answers:
             ties = agreement.gathered(runs.ties(), store)
             gradients = agreement.gathered(runs.saliency(), store)
-            asked.append(Asked(data, runs, answers, ties, gradients))
+            salient = agreement.gathered(runs.salient_words(), store)
+            asked.append(Asked(data, runs, answers, ties, gradients, salient))
     absent = []
     if config.data is None and config.source is None:
         for data in (*config.classification, *config.translation):
@@ -878,6 +983,8 @@ RECIPES = {
     "ties_by_way": Recipe(ties_estimates, "an estimate over pairs", of_translators=True),
     "ties_at_the_end": Recipe(ties_at_the_end, "an estimate over networks", of_translators=True),
     "ties_broken": Recipe(broken_of, "a data set", of_translators=True),
+    "salient": Recipe(salient_of, "an estimate over networks or pairs"),
+    "rising": Recipe(rising_of, "an estimate over networks or pairs"),
 }
 
 
@@ -923,6 +1030,8 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
         keyed(tables["ties_by_way"], "{data}.ties.{column}.{way}.{quantity}"),
         keyed(tables["ties_at_the_end"], "{data}.ties.{quantity}"),
         keyed(tables["ties_broken"], "{data}.ties.{column}", BROKEN),
+        keyed(tables["salient"], "{data}.salient.{part}.{pair}.{quantity}"),
+        keyed(tables["rising"], "{data}.rising.{part}.{quality}.{quantity}"),
         _weakest_keys(tables["weakest"]),
         _least_keys("weakest.accuracy", tables["least_accurate"]),
     )
@@ -953,7 +1062,10 @@ def _classifiers(config: Config, data: str) -> agreement.Runs:
     shared = settings_of(config, "n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     shared["data"] = data
     seeds = config.long_seeds if data in LONG else config.seeds
-    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared, config.width)
+    salient: Iterable[int] = ()
+    if data in config.salient:
+        salient = range(seeds) if data in LONG else config.salient_seeds
+    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared, config.width, salient=salient)
 
 
 def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:

@@ -18,7 +18,7 @@ from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
 from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, rows
 from notebooks.shared import agreement as measures
-from notebooks.shared.agreement import measure_agreement, measure_course
+from notebooks.shared.agreement import measure_agreement, measure_course, measure_salient_words
 from notebooks.shared.intervals import mean_interval
 from notebooks.shared.trainings.translation import padded_cells
 from tests.attnlib.refusals import assert_refused
@@ -134,6 +134,28 @@ def test_with_ties_any_word_is_among_the_largest():
     uniform = recorded(log_polarity=["0000 0000"] * 2)
     uniform.tensors["validation.log_polarity"][:] = 0  # ties
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
+
+
+# Attention and the saliency of words.
+
+
+def test_attention_is_compared_with_saliency_where_the_network_is_most_accurate():
+    run = recorded(attention=["0000 0000", "0000 1111"], saliency=["1111 1111", "0000 0011"])
+    found = measure_salient_words(run, run)["validation"]
+    assert found == {"attention_saliency": 75, "saliency_attention": 75, "kendall": 50, "chance": 50}
+
+
+def test_saliency_of_another_network_is_taken_where_that_one_is_most_accurate():
+    first = recorded(attention=["0000 0000", "0000 1111"])
+    second = recorded(correct=("1111 1111", "0000 0000"), saliency=["0000 0001", "1111 0000"])
+    second.tensors["validation.saliency"][1] = torch.nan
+    assert measure_salient_words(first, second)["validation"]["attention_saliency"] == 62.5
+
+
+def test_a_network_without_saliency_where_it_is_most_accurate_is_refused():
+    run = recorded(**SAME)
+    run.tensors["validation.saliency"][1] = torch.nan
+    assert_refused(lambda: measure_salient_words(run, run), "no saliency at its best checkpoint")
 
 
 # Variants of saliency, held against a probe.
@@ -310,6 +332,29 @@ def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table,
         assert read["log_probability", name]["value"] == largest
         assert (xi[name, "accuracy"]["value"],) == at(column, f"{name}_xi_optimistic")
         assert xi[name, "bleu"]["n"] == 0  # texts have none
+
+
+def test_one_network_and_two_are_told_apart_in_what_attention_and_saliency_share():
+    runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8, salient=(0, 1))
+    first, second = runs.salient
+    in_common = {(first, first): 60.0, (second, second): 62.0, (first, second): 30.0, (second, first): 50.0}
+    rest = {"saliency_attention": 50.0, "kendall": 0.0, "chance": 10.0}
+    answers = {
+        pair: {"validation": rest | {"attention_saliency": found}} for pair, found in in_common.items()
+    }
+    of_set = experiment.Asked("texts", runs, {}, salient=answers)
+    found = {(row["pair"], row["quantity"]): row for row in experiment.salient_of(of_set)}
+    assert found["same", "above_chance"] == pytest.approx(
+        {"data": "texts", "part": "validation", "pair": "same", "quantity": "above_chance"}
+        | mean_interval([50.0, 52.0])
+    )
+    assert found["other", "attention_saliency"]["value"] == 40
+
+
+def test_what_rises_from_the_first_checkpoint_to_the_last_has_a_rank_correlation_of_one(table):
+    rising = {row["quantity"]: row for row in experiment.rising_of(experiment.Asked("texts", *table))}
+    assert at(rising, "performance", "attention") == (1, 1)
+    assert rising["performance_until_best"]["n"] == 0  # the half that chooses has its best at once
 
 
 def networks_that_end_at(**finals):
