@@ -715,7 +715,7 @@ class Runs:
 def classifier_runs(
     seeds: int, frozen: int, shared: dict[str, object], width: int, *, groups: int = 1, salient: int = 0
 ) -> Runs:
-    """Runs on labelled texts: in a group ``seeds`` of each kind, ``frozen`` of those that only learn to attend.
+    """Runs on labelled texts: a group has ``seeds`` of each kind, and ``frozen`` that only learn to attend.
 
     ``shared`` are settings of networks and proxies alike. ``salient`` networks, perhaps more than there are
     otherwise, are asked whether they attend to salient words.

@@ -891,7 +891,7 @@ PROFILES = {
         frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
-        doubled=("sst",),
+        doubled=("sst", "sst_as_text"),
         salient=(),  # networks are not kept, so each set that is asked for is trained again
     ),
     "tiny": Config(
