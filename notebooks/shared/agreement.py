@@ -633,16 +633,21 @@ WITH_PROBE = tuple(name for name, column in COLUMNS.items() if column.sides.seco
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs on one data set, in the order of their seeds."""
+    """The runs on one data set, in the order of their seeds.
+
+    Two networks are compared where both are at hand, so those that are added later are compared among
+    themselves: seeds fall into groups of ``group``, and a pair is of one group.
+    """
 
     normal: tuple[RunSpec, ...]  # networks that learn to attend
     uniform: tuple[RunSpec, ...]  # that never do
     proxy: tuple[RunSpec, ...]  # bags of words
     alone: tuple[RunSpec, ...] = ()  # networks whose attention layer alone is trained; may be fewer
     salient: tuple[RunSpec, ...] = ()  # that learn to attend, and whose attention is compared with saliency
+    group: int = 0  # seeds in a group; 0 puts all into one
 
     def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
-        """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
+        """Every two runs of the column's kinds with different seeds of a group, if both kinds have them.
 
         Runs of one seed start from the same parameters and read in the same order, and agree for that alone.
         """
@@ -652,7 +657,14 @@ class Runs:
         shared = {run.seed for run in firsts} & {run.seed for run in seconds}
         firsts = tuple(run for run in firsts if run.seed in shared)
         seconds = tuple(run for run in seconds if run.seed in shared)
-        return tuple(pair for pair in product(firsts, seconds) if pair[0].seed != pair[1].seed)
+        return tuple(
+            (first, second)
+            for first, second in product(firsts, seconds)
+            if first.seed != second.seed and self._group_of(first) == self._group_of(second)
+        )
+
+    def _group_of(self, run: RunSpec) -> int:
+        return run.seed // self.group if self.group else 0
 
     def _sides_by_pair(self, columns: Iterable[str]) -> dict[tuple[RunSpec, RunSpec], list[Sides]]:
         """Every two runs of some columns, each once, with all that these columns compare of them."""
@@ -701,20 +713,24 @@ class Runs:
 
 
 def classifier_runs(
-    seeds: int, frozen: int, shared: dict[str, object], width: int, *, salient: Iterable[int] = ()
-) -> Runs:
-    """Runs on labelled texts; ``shared`` are settings of networks and proxies alike.
+    seeds: int, frozen: int, shared: dict[str, object], width: int, *,
+    groups: int = 1, salient: Iterable[int] = (),
+) -> Runs:  # fmt: skip
+    """Runs on labelled texts: a group has ``seeds`` of each kind, and ``frozen`` that only learn to attend.
 
-    Networks with the seeds ``salient``, perhaps more than ``seeds``, are asked whether they attend to salient
-    words.
+    ``shared`` are settings of networks and proxies alike. Networks with the seeds ``salient``, perhaps others
+    than these, are asked whether they attend to salient words.
     """
     network = {"width": width, **shared}
+    every = groups * seeds
+    alone = each_seed(every, RunSpec.of, "classification", saliency=False, attention="alone", **network)
     return Runs(
-        each_seed(seeds, RunSpec.of, "classification", **network),
-        each_seed(seeds, RunSpec.of, "classification", saliency=False, attention="uniform", **network),
-        each_seed(seeds, RunSpec.of, "classifier_proxy", **shared),
-        each_seed(frozen, RunSpec.of, "classification", saliency=False, attention="alone", **network),
+        each_seed(every, RunSpec.of, "classification", **network),
+        each_seed(every, RunSpec.of, "classification", saliency=False, attention="uniform", **network),
+        each_seed(every, RunSpec.of, "classifier_proxy", **shared),
+        tuple(run for run in alone if run.seed % seeds < frozen),
         tuple(RunSpec.of("classification", seed=seed, **network) for seed in salient),
+        group=seeds,
     )
 
 

@@ -835,6 +835,9 @@ class Config(BaseConfig):
     seeds: Several = setting(3, "networks of each kind on short texts")
     long_seeds: Several = setting(2, "the same on long texts and on sentence pairs")
     main_seeds: Several = setting(2, "the same on Multi30k from English to German")
+    doubled: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = setting(
+        (), "sets of labelled texts with a second group of as many networks, compared among themselves"
+    )
     frozen: NotNegative = setting(
         2, "networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none"
     )
@@ -890,7 +893,8 @@ PROFILES = {
         frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
-        # Networks are not kept: seeds 0 and 1 were trained once more for it, the others for the first time.
+        doubled=("sst",),
+        # Networks are not kept: seeds 0 and 1 were trained once more for it, the others in the second group.
         salient=("sst", "twenty_newsgroups"), salient_seeds=(0, 1, 4, 5, 6, 7),
     ),
     "tiny": Config(
@@ -1065,7 +1069,10 @@ def _classifiers(config: Config, data: str) -> agreement.Runs:
     salient: Iterable[int] = ()
     if data in config.salient:
         salient = range(seeds) if data in LONG else config.salient_seeds
-    return agreement.classifier_runs(seeds, min(seeds, config.frozen), shared, config.width, salient=salient)
+    return agreement.classifier_runs(
+        seeds, min(seeds, config.frozen), shared, config.width,
+        groups=2 if data in config.doubled else 1, salient=salient,
+    )  # fmt: skip
 
 
 def _translators(config: Config, dataset: str, **files: str) -> agreement.Runs:

@@ -200,6 +200,22 @@ def test_every_run_is_compared_with_those_of_other_seeds():
         assert pairs == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
 
 
+def test_networks_of_two_groups_are_not_compared():
+    runs = measures.classifier_runs(2, 1, {"data": "known_polarity"}, 8, groups=2)
+    seeds = {column: [(a.seed, b.seed) for a, b in runs.pairs(column)] for column in measures.COLUMNS}
+    assert seeds.pop("alpha_alpha_frozen") == []  # one frozen network a group has no other
+    for pairs in seeds.values():
+        assert pairs == [(0, 1), (1, 0), (2, 3), (3, 2)]
+
+
+def test_a_second_group_leaves_the_first_as_it_is():
+    one, two = (
+        measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8, groups=groups) for groups in (1, 2)
+    )
+    assert set(one.measurements()) < set(two.measurements())
+    assert [run.seed for run in two.alone] == [0, 1, 3, 4]
+
+
 def test_learned_attention_differs_from_uniform_in_its_settings_alone():
     runs = measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8)
     for normal, uniform in runs.pairs("alpha_beta_uf"):
@@ -225,7 +241,7 @@ def test_a_readers_own_data_is_the_only_row(tmp_path):
     (row,) = rows(Config(data=path)).values()
     assert dict(row.normal[0].settings)["data"] == str(path)
     requested = {measurement.spec for measurement in experiment.measurements(Config(data=path))}
-    assert requested <= {spec for runs in vars(row).values() for spec in runs}
+    assert {dict(spec.settings)["data"] for spec in requested} == {str(path)}
 
 
 def test_all_of_a_readers_own_data_is_used(tmp_path):
