@@ -118,7 +118,7 @@ class Config(BaseConfig):
 
 
 PROFILES = {
-    "quick": Config(),
+    "quick": Config(length=8, every=4, steps=48, sample_steps=24, mixture_steps=24),
     "paper": Config(seeds=12, width=128, steps=90, sample_steps=60, mixture_steps=200, gold_steps=24),
     "tiny": Config(
         seeds=2, length=4, width=8, batch_size=8, held_out=8, push_for=1, push_from=1, late_from=2,
