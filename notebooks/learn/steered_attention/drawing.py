@@ -42,7 +42,7 @@ TIMES = {
     "alone": Mark("attention learned", INK, "o", 0.12, filled=False),
     "gold": Mark("attention given", GREEN, "o", -0.12),
 }
-LOWEST = 0.02  # times uniform attention, the least weight that is drawn
+LOWEST = 0.01  # times uniform attention, the least weight that is drawn
 
 
 def pushed_courses(result: Result) -> Figure:
