@@ -1,0 +1,126 @@
+"""Networks that are pushed, frozen or given attention: where attention goes, and what comes later."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from companion.results.result import Result
+from notebooks.learn.permutation_copying.drawing import kind_name, scale_by_uniform
+from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, stripes
+from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY
+
+PUSHES = {"toward": (PURPLE, "pushed toward the correct word"), "away": (AMBER, "pushed away from it")}
+WIDTH = 8.6  # inches
+KINDS = ("permutation", "sample", "mixture")
+INTERVENTIONS = {
+    "alone": "left alone",
+    "toward": "pushed toward",
+    "away": "pushed away",
+    "elsewhere": "pushed to another word",
+    "anywhere": "pushed to any word",
+    "late_toward": "pushed toward, later",
+    "late_away": "pushed away, later",
+    "readout": "readout frozen",
+    "words": "words frozen",
+    "attention": "attention held",
+    "gold": "attention given",
+}
+EVENTS = {
+    "known": Mark("largest probe correct", PURPLE, "o", 0.22),
+    "sure": Mark("mean probe one half", SKY, "D", 0.0),
+    "there": Mark("attention correct", AMBER, "s", -0.22),
+}
+FROZEN = {
+    "words": "word knowledge frozen",
+    "readout": "readout frozen",
+    "attention": "attention held uniform",
+}
+TIMES = {
+    "alone": Mark("attention learned", INK, "o", 0.12, filled=False),
+    "gold": Mark("attention given", GREEN, "o", -0.12),
+}
+LOWEST = 0.01  # times uniform attention, the least weight that is drawn
+
+
+def pushed_courses(result: Result) -> Figure:
+    """Draw the weight on the correct word of networks pushed early, and of the same pushed later."""
+    courses = pd.DataFrame(result.tables["courses"])
+    courses = courses[courses["kind"] == "permutation"]
+    config = result.config
+    panels = (
+        ("", config["push_from"], "push at the start"),
+        (
+            "late_",
+            config["late_from"],
+            f"the same push {config['late_from'] - config['push_from']} updates later",
+        ),
+    )
+    with grid(1, len(panels), size=(WIDTH, 3.5), sharex=True, sharey=True) as (figure, (row,)):
+        for axes, (prefix, start, title) in zip(row, panels, strict=True):
+            axes.axvspan(start, start + config["push_for"], color="#dddddd", lw=0, zorder=0)
+            for push, (colour, _) in PUSHES.items():
+                draw_weights(
+                    axes, courses[courses["intervention"] == prefix + push], config["length"], colour
+                )
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("updates")
+            scale_by_uniform(axes)
+        row[0].set_ylabel("weight on the next word to write,\ntimes uniform attention's")
+        row[0].set_ylim(LOWEST, 1.3 * config["length"])
+        lines = [Line2D([], [], color=colour, label=label) for colour, label in PUSHES.values()]
+        key_above(figure, lines, ncols=2)
+    return figure
+
+
+def draw_weights(axes: Axes, courses: pd.DataFrame, length: int, colour: str) -> None:
+    """Draw the weight on the correct word, in multiples of uniform attention, a curve for each network."""
+    for _, course in courses.groupby("seed", sort=False):
+        weight = (length * course["attention_right"]).clip(lower=LOWEST)
+        axes.plot(course["steps"], weight, color=colour, lw=1.2, alpha=0.75)
+
+
+def delays(result: Result) -> Figure:
+    """Draw by how much words and attention are later than in the same networks left alone."""
+    later = {name: _later(result, name) for name in FROZEN}
+    with grid(1, 1, size=(WIDTH, 2.6)) as (figure, ((axes,),)):
+        draw_rows(axes, later, EVENTS, FROZEN)
+        axes.axvline(result.config["freeze_for"], color=INK, lw=0.9, ls=":", zorder=0)
+        axes.axvline(0, color=INK, lw=0.9, ls="--", zorder=0)
+        frozen = f"the {result.config['freeze_for']} updates frozen"
+        axes.set_xlabel(f"updates later than left alone (dashed); dotted: {frozen}")
+        legend_of(figure, EVENTS.values(), ncols=3)
+    return figure
+
+
+def times_to_learn(result: Result) -> Figure:
+    """Draw the updates until networks copy that learn attention, and that are given it, by kind."""
+    kinds = {kind: kind_name(kind, result) for kind in KINDS}
+    times = {kind: _times(result.values[kind]) for kind in kinds}
+    with grid(1, 1, size=(WIDTH, 2.3)) as (figure, ((axes,),)):
+        draw_rows(axes, times, TIMES, kinds)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("updates until 95 % of the words are correct")
+        legend_of(figure, TIMES.values(), ncols=2)
+    return figure
+
+
+def draw_rows(
+    axes: Axes, rows: Mapping[str, Mapping], marks: Mapping[str, Mark], names: Mapping[str, str]
+) -> None:
+    """Draw estimates in a row for each name, the first above."""
+    stripes(axes, len(names))
+    for place, name in enumerate(reversed(names)):
+        dots(axes, rows[name], marks, place)
+    axes.set_yticks(range(len(names)), reversed(names.values()))
+    axes.set_ylim(-0.5, len(names) - 0.5)
+
+
+def _later(result: Result, intervention: str) -> Mapping:
+    return result.values["sample"][intervention]["later"]
+
+
+def _times(of_kind: Mapping) -> dict[str, Mapping]:
+    return {name: of_kind[name]["steps_to_learn"] for name in TIMES}
