@@ -22,8 +22,12 @@ from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from notebooks.attend.variants.names import ARCHITECTURES_OF, PLAIN, VARIANT_MEANINGS
-from notebooks.attend.variants.trainings.varied_encoder_decoder import load_task, recorded_network
+from notebooks.attend.variants.names import KINDS, PLAIN, VARIANT_MEANINGS
+from notebooks.attend.variants.trainings.varied_encoder_decoder import (
+    ARCHITECTURES_OF,
+    load_task,
+    recorded_network,
+)
 from notebooks.shared.measure import fit_components, measure_alignment_terms
 from notebooks.shared.readings import READINGS, readings
 from notebooks.shared.suite import OUTCOMES, PlannedConfig, each_planned, outcomes
@@ -150,8 +154,7 @@ class Config(PlannedConfig):
     )
     further: tuple[Task, ...] = setting((), "further tasks of all variants but authors_defaults")
     after: tuple[Percent, ...] = setting(
-        (50,),
-        "lists of SCAN with 'after', in percent, that plain networks are trained on beside lists without",
+        (50,), "percent of lists of SCAN that have 'after'; plain networks are also trained on lists without"
     )
 
 
@@ -174,7 +177,7 @@ def plain_specs(config: Config, tasks: Iterable[str]) -> tuple[ModelSpec, ...]:
     return tuple(
         spec
         for task in dict.fromkeys(tasks)
-        for architecture in ARCHITECTURES_OF[PLAIN]
+        for architecture in KINDS
         for spec in each_planned(config, task, architecture)
     )
 
@@ -184,7 +187,7 @@ def dial_specs(config: Config) -> tuple[ModelSpec, ...]:
     return tuple(
         spec
         for percent in config.after
-        for architecture in ARCHITECTURES_OF[PLAIN]
+        for architecture in KINDS
         for spec in each_planned(config, DIAL_TASK, architecture, task_options={"after": percent / 100})
     )
 
@@ -241,7 +244,7 @@ def _values(config: Config) -> tuple[Measurement, ...]:
 
 NAMES = {
     "task": Column("task; scan_lists_25 has 'after' in 25 of 100 lists"),
-    "kind": Column("architecture", categories={kind: ARCHITECTURES[kind] for kind in ("AED", "AO")}),
+    "kind": Column("architecture", categories={kind: ARCHITECTURES[kind] for kind in KINDS}),
     "variant": Column("what is built differently", categories=VARIANT_MEANINGS),
     "seed": NETWORK["seed"],
 }

@@ -8,10 +8,4 @@ VARIANT_MEANINGS = {
     "learned_maps": "learned maps for queries, keys and values",
     "authors_defaults": "starts, and computes its GRU, as the authors' library did",
 }
-ARCHITECTURES_OF = {
-    PLAIN: ("AED", "AO"),
-    "context_readout": ("AO",),
-    "gated": ("AO",),
-    "learned_maps": ("AED", "AO"),
-    "authors_defaults": ("AED",),
-}
+KINDS = ("AED", "AO")  # of plain networks

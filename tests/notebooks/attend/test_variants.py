@@ -9,15 +9,15 @@ from attnlib.decomposition.terms import alignment_terms, map_parts
 from attnlib.errors import BadInput
 from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Corpus, collate
-from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.encoder_decoder import EncoderDecoder, sinusoidal_positions
 from companion.data import registry
 from companion.results.measurements import specs_of
 from companion.runs import encoder_decoder
 from companion.runs.evaluate import traces
 from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
-from notebooks.attend.variants import experiment, networks
-from notebooks.attend.variants.names import ARCHITECTURES_OF
+from notebooks.attend.variants import experiment
+from notebooks.attend.variants.names import KINDS, PLAIN, VARIANT_MEANINGS
 from notebooks.attend.variants.tasks.scan_lists import REPEATED, TURNED, list_of_commands, places_of_actions
 from notebooks.attend.variants.trainings import varied_encoder_decoder
 from notebooks.shared.measure import fit_components
@@ -31,7 +31,7 @@ BATCH = collate(Corpus.from_ids([[4, 5, 6], [6, 4]], [[4, 5], [5, 6]]), [0, 1])
 
 def network(variant, architecture="AO", seed=0):
     config = ModelConfig(architecture, source_size=8, target_size=8, width=WIDTH)
-    return networks.VARIANTS[variant](config, torch.Generator().manual_seed(seed))
+    return varied_encoder_decoder.VARIANTS[variant](config, torch.Generator().manual_seed(seed))
 
 
 # -- training --
@@ -72,8 +72,13 @@ def test_a_variant_of_another_architecture_is_refused(variant, architecture):
         varied_encoder_decoder.Settings("one_to_one", architecture, variant)
 
 
-def test_every_variant_has_a_network_and_a_name():
-    assert set(networks.VARIANTS) == set(ARCHITECTURES_OF)
+def test_every_variant_has_a_network():
+    assert set(varied_encoder_decoder.VARIANTS) == set(varied_encoder_decoder.ARCHITECTURES_OF)
+
+
+def test_names_are_those_of_the_training():
+    assert set(VARIANT_MEANINGS) == set(varied_encoder_decoder.VARIANTS)
+    assert varied_encoder_decoder.ARCHITECTURES_OF[PLAIN] == KINDS
 
 
 # -- the output layer sees the context alone --
@@ -115,7 +120,7 @@ def test_gated_states_by_the_equations():
     inputs = torch.randn(1, 3, WIDTH, generator=torch.Generator().manual_seed(2))
     states, start = model.encode_inputs(inputs, first_position=5)
     layer = model.encoder
-    summed = networks.sinusoidal_positions(3, WIDTH, 5) + inputs[0]
+    summed = sinusoidal_positions(3, WIDTH, 5) + inputs[0]
     reset, update, new = (summed @ layer.weight_ih_l0.T + layer.bias_ih_l0).chunk(3, dim=-1)
     reset_bias, update_bias, new_bias = layer.bias_hh_l0.chunk(3)
     candidate = torch.tanh(new + torch.sigmoid(reset + reset_bias) * new_bias)
@@ -209,7 +214,7 @@ def test_the_terms_of_a_plain_recording_are_those_of_the_suites_network(store):
 
 def test_embeddings_start_orthogonal():
     config = ModelConfig("AED", source_size=4, target_size=6, width=8)
-    model = networks.AuthorsDefaults(config, torch.Generator().manual_seed(0))
+    model = varied_encoder_decoder.AuthorsDefaults(config, torch.Generator().manual_seed(0))
     for embedding in (model.source_embedding, model.target_embedding):
         rows = embedding.weight.detach()
         assert torch.allclose(rows @ rows.T, torch.eye(len(rows)), atol=1e-5)
@@ -229,7 +234,7 @@ def test_the_first_state_is_trained():
 
 
 def test_the_reset_gate_acts_before_the_product():
-    layer = networks.ResetFirstGRU(1)
+    layer = varied_encoder_decoder.ResetFirstGRU(1)
     with torch.no_grad():
         # Reset gate sigmoid(0) = 0.5, update gate sigmoid(−100) = 0, so that h' = tanh(x + 3 · 0.5 h).
         layer.weight_ih_l0.copy_(torch.tensor([[0.0], [0.0], [1.0]]))
@@ -331,4 +336,4 @@ def test_a_mark_of_the_dial_is_part_of_the_name():
 
 
 def test_a_plain_network_is_an_encoder_decoder_of_the_library():
-    assert networks.VARIANTS["plain"] is EncoderDecoder
+    assert varied_encoder_decoder.VARIANTS["plain"] is EncoderDecoder
