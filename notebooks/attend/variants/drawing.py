@@ -73,6 +73,17 @@ def name_of(kind: str, variant: str) -> str:
     return network_name(kind) if variant == PLAIN else SHORT[variant]
 
 
+def rows_in(result: Result) -> list[tuple[str, str, str]]:
+    """Return task, name and key of each kind of network of a result, for a table."""
+    kinds = dict.fromkeys((row["task"], row["kind"], row["variant"]) for row in result.tables["by_kind"])
+    return [(task, row_name(kind, variant), f"{task}.{kind}.{variant}") for task, kind, variant in kinds]
+
+
+def row_name(kind: str, variant: str) -> str:
+    """Return the name of a kind of network with what is built differently."""
+    return network_name(kind) if variant == PLAIN else f"{network_name(kind)}, {SHORT[variant]}"
+
+
 def draw_task(axes: Axes, estimates: pd.DataFrame, rows: list[tuple[str, str]]) -> None:
     """Draw both shares of each network on one task, and lines at those of the plain ones."""
     by_row = dict(list(estimates.groupby(["kind", "variant"], sort=False)))
