@@ -11,8 +11,9 @@ from notebooks.shared.style import GREEN, INK, OCHRE, PART_COLOURS, network_name
 
 WIDTH = 8.6  # inches
 SHARES = {
-    "temporal_own": Mark("μ·μ", PART_COLOURS["temporal"], shift=-0.12),
-    "input_own": Mark("χ·χ", PART_COLOURS["input"], "s", shift=0.12),
+    "temporal_own": Mark("μ·μ", PART_COLOURS["temporal"], shift=-0.2),
+    "input_own": Mark("χ·χ", PART_COLOURS["input"], "s"),
+    "input_delta_own": Mark("(χ+Δ)·(χ+Δ)", PART_COLOURS["residual"], "D", shift=0.2, filled=False),
 }
 SHORT = {
     PLAIN: "plain",
@@ -31,9 +32,9 @@ ON_THE_DIAL = {
 
 
 def variants_beside_plain(result: Result) -> Figure:
-    """Draw the shares of μ·μ and χ·χ, a row for each network, in a panel for each task.
+    """Draw shares of own terms, a row for each network, in a panel for each task.
 
-    A pale line from top to bottom of a kind's rows is the plain network's share.
+    A pale line from top to bottom of a kind's rows is the plain network's share of μ·μ.
 
     Args:
         result: of the experiment.
@@ -50,7 +51,7 @@ def variants_beside_plain(result: Result) -> Figure:
             axes.set_title(task_name(task), loc="left", fontsize=10)
         panels[0].set_yticks(range(len(rows)), [name_of(*row) for row in rows], fontsize=9)
         panels[0].set_ylim(len(rows) - 0.5, -0.5)
-        legend_of(figure, SHARES.values(), ncols=2)
+        legend_of(figure, SHARES.values(), ncols=3)
     return figure
 
 
@@ -95,10 +96,9 @@ def draw_task(axes: Axes, estimates: pd.DataFrame, rows: list[tuple[str, str]]) 
     for kind in KINDS:
         places = [place for place, (of_kind, _) in enumerate(rows) if of_kind == kind]
         if places and (kind, PLAIN) in by_row:
-            by_quantity = by_row[kind, PLAIN].set_index("quantity")["value"]
+            share = by_row[kind, PLAIN].set_index("quantity")["value"]["temporal_own"]
             ends = [places[0] - 0.4, places[-1] + 0.4]
-            for quantity, mark in SHARES.items():
-                axes.plot([by_quantity[quantity]] * 2, ends, color=mark.colour, lw=0.8, alpha=0.4, zorder=0)
+            axes.plot([share, share], ends, color=SHARES["temporal_own"].colour, lw=1, alpha=0.4, zorder=0)
     axes.set_xlim(-0.05, 1.03)
     axes.set_xlabel("share of the covariance with the score")
 
@@ -123,6 +123,7 @@ def dial_of_after(result: Result) -> Figure:
                 )
             axes.set_title(network_name(kind), loc="left", fontsize=10)
             axes.set_xlabel('lists with "after", in percent')
+            axes.set_xticks(sorted(set(of_kind["percent"])))
             axes.set_ylim(-0.05, 1.05)
         handles, _ = panels[0].get_legend_handles_labels()
         key_above(figure, handles, ncols=5, columnspacing=1.2)

@@ -152,7 +152,7 @@ class Config(PlannedConfig):
         ("context_readout", "gated", "learned_maps", "authors_defaults"),
         "what is built differently: context_readout, gated, learned_maps, authors_defaults",
     )
-    further: tuple[Task, ...] = setting((), "further tasks of all variants but authors_defaults")
+    further: tuple[Task, ...] = setting((), "further tasks of variants that attention only alone has")
     after: tuple[Percent, ...] = setting(
         (50,), "percent of lists of SCAN that have 'after'; plain networks are also trained on lists without"
     )
@@ -161,7 +161,7 @@ class Config(PlannedConfig):
 PROFILES = {
     "quick": Config(seeds=1),
     "paper": Config(
-        scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK,), after=(50, 100)
+        scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK,), after=(50,)
     ),
     "tiny": Config(seeds=1, width=8, steps=3, fit_samples=100),
 }  # fmt: skip
@@ -196,7 +196,7 @@ def varied_specs(config: Config) -> tuple[RunSpec, ...]:
     """Return the variants, each trained as the plain network of its task is planned."""
     specs = []
     for variant in config.variant:
-        further = () if variant == "authors_defaults" else config.further
+        further = config.further if ARCHITECTURES_OF[variant] == ("AO",) else ()
         for plain in plain_specs(config, (*config.task, *further)):
             if plain.architecture in ARCHITECTURES_OF[variant]:
                 specs.append(varied_spec(plain, variant))
