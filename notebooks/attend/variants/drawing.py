@@ -72,10 +72,25 @@ def name_of(kind: str, variant: str) -> str:
     return network_name(kind) if variant == PLAIN else SHORT[variant]
 
 
-def rows_in(result: Result) -> list[tuple[str, str, str]]:
-    """Return task, name and key of each kind of network of a result, for a table."""
+def rows_in(result: Result) -> dict[str, str]:
+    """Return the key of each kind of network on each task, by what a table calls it."""
     kinds = dict.fromkeys((row["task"], row["kind"], row["variant"]) for row in result.tables["by_kind"])
-    return [(task, row_name(kind, variant), f"{task}.{kind}.{variant}") for task, kind, variant in kinds]
+    return {
+        f"{name_of_task(task)}, {row_name(kind, variant)}": f"{task}.{kind}.{variant}"
+        for task, kind, variant in kinds
+    }
+
+
+def name_of_task(task: str) -> str:
+    """Return what a task is called; lists of SCAN with the percentage that has "after".
+
+    >>> name_of_task("one_to_one"), name_of_task("scan_lists_50")
+    ('one-to-one', 'lists of SCAN, 50 % with “after”')
+    """
+    without_percent, _, percent = task.rpartition("_")
+    if percent.isdigit():
+        return f"{task_name(without_percent)}, {percent} % with “after”"
+    return task_name(task)
 
 
 def row_name(kind: str, variant: str) -> str:
