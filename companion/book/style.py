@@ -25,6 +25,7 @@ TASK_NAMES = {
     "reversal": "reversal",
     "scan": "SCAN",
     "scan_extended": "extended SCAN",
+    "scan_lists": "lists of SCAN",
     "multi30k_en_fr": "Multi30k En–Fr",
     "multi30k_en_de": "Multi30k En–De",
     "tatoeba_en_fr": "Tatoeba En–Fr",

@@ -11,6 +11,7 @@ from attnlib.decomposition.terms import alignment_terms
 from attnlib.models.vocabulary import EOS, MARKS
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.second_hand import experiment
+from notebooks.shared import temporal_peaks
 from notebooks.shared.measure import fit_components
 from notebooks.shared.translations import translations
 from tests.notebooks.figure_builders import tiny
@@ -143,12 +144,12 @@ def test_what_is_kept_goes_from_none_of_the_gain_to_all_of_it():
 
 
 def peaks(measured):
-    return dict(zip(experiment.PEAKS, measured.tolist(), strict=True))
+    return dict(zip(temporal_peaks.PEAKS, measured.tolist(), strict=True))
 
 
 def test_peaks_on_the_diagonal_are_at_no_distance():
     diagonal = torch.arange(5)
-    measured = peaks(experiment.compared_peaks(diagonal, diagonal, 5))
+    measured = peaks(temporal_peaks.compared_peaks(diagonal, diagonal, 5))
     assert (measured["near_diagonal"], measured["near_average"], measured["average_near_diagonal"]) == (
         5,
         5,
@@ -160,7 +161,7 @@ def test_peaks_on_the_diagonal_are_at_no_distance():
 def test_peaks_by_hand():
     # Three steps over five positions: the diagonal is 0, 2, 4.
     temporal, average = torch.tensor([1, 4, 4]), torch.tensor([0, 1, 4])
-    measured = peaks(experiment.compared_peaks(temporal, average, 5))
+    measured = peaks(temporal_peaks.compared_peaks(temporal, average, 5))
     assert measured["near_diagonal"] == 2  # 1 is beside 0, and 4 is 4
     assert measured["near_average"] == 2  # 4 is three positions from 1
     assert measured["average_near_diagonal"] == 3
@@ -187,12 +188,12 @@ def test_peaks_of_a_network_are_those_of_a_plain_loop(trained):
             ]
             near += len(samples) * (abs(products.index(max(products)) - int(average[step].argmax())) <= 1)
             steps += len(samples)
-    measured = experiment.measure_temporal_offset(trained, 100)
+    measured = temporal_peaks.measure_temporal_offset(trained, 100)
     assert measured["near_average"] == pytest.approx(near / steps, rel=1e-6)
 
 
 def test_peaks_of_the_most_frequent_lengths_have_a_row_for_each_step(trained):
-    measured = experiment.measure_temporal_offset(trained, 100)
+    measured = temporal_peaks.measure_temporal_offset(trained, 100)
     rows = experiment.steps_of_cell(measured)
     assert [row["step"] for row in rows] == list(range(measured["cell"]["target_length"]))
     assert max(row["average"] for row in rows) < measured["cell"]["source_length"]
