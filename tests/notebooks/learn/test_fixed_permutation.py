@@ -5,12 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from notebooks.learn.fixed_permutation.experiment import (
-    before_learning,
-    between_snapshots,
-    furthest,
-    late_rise,
-)
+from notebooks.learn.fixed_permutation.experiment import furthest, late_rise
+from notebooks.shared.doublings import before_learning, between_snapshots
 from tests.notebooks.worked import assert_answer
 
 
