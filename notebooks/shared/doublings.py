@@ -82,6 +82,7 @@ def between_snapshots(spans: Sequence[tuple[float, float, float]]) -> dict:
 
     Networks that are always seen at one snapshot would have an interval of no length, which is resolution and
     not certainty. Where a network never gets there the interval has no upper end: the number is ``at_least``.
+    A difference of doublings that are both without an upper end has no interval.
 
     Args:
         spans: of each pair the doublings at snapshots, and what they are at least and at most.
@@ -92,6 +93,8 @@ def between_snapshots(spans: Sequence[tuple[float, float, float]]) -> dict:
     least = fmean(least for _, least, _ in spans)
     most = fmean(most for _, _, most in spans)
     estimate["low"] = min(estimate["low"], least)
+    if math.isinf(least):
+        return estimate | {"low": None, "high": None}
     if math.isinf(most):
         return estimate | {"high": None, "at_least": True}
     return estimate | {"high": max(estimate["high"], most)}

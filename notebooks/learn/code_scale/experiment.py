@@ -32,16 +32,16 @@ class Config(BaseConfig):
 
     seeds: Positive = setting(3, "networks of each scale and order")
     scales: tuple[Annotated[float, Field(ge=0)], ...] = setting(
-        (0.0, 0.3, 3.0), "of the position codes, as multiples of that of the word embeddings, ascending"
+        (0.0, 1.0), "of the position codes, as multiples of that of the word embeddings, ascending"
     )
-    copy_steps: Positive = setting(60, "updates in training to copy")
+    copy_steps: Positive = setting(40, "updates in training to copy")
     permuted_steps: tuple[Positive, ...] = setting(
-        (150, 100, 60), "updates in training to write a fixed order, one number for each scale"
+        (100, 40), "updates in training to write a fixed order, one number for each scale"
     )
-    length: int = setting(8, "words of a sentence, drawn from one and a half times as many")
+    length: int = setting(6, "words of a sentence, drawn from one and a half times as many")
     width: Positive = setting(32, "of embeddings and states")
     batch_size: Positive = setting(64, "sentences an update")
-    learning_rate: AboveZero = setting(4e-3, "Adam's")
+    learning_rate: AboveZero = setting(8e-3, "Adam's")
     held_out: Positive = setting(64, "sentences that networks are judged on after every update")
 
     def check(self) -> None:
@@ -59,10 +59,12 @@ PROFILES = {
     "quick": Config(),
     "paper": Config(
         seeds=10,
+        copy_steps=60,
         scales=(0.0, 0.1, 0.3, 1.0, 3.0),
-        permuted_steps=(300, 200, 120, 50, 50),
+        permuted_steps=(300, 300, 200, 60, 60),
         length=10,
         width=64,
+        learning_rate=4e-3,
     ),
     "tiny": Config(
         seeds=2, scales=(0.0, 1.0), copy_steps=3, permuted_steps=(4, 3), length=4, width=8, held_out=8
@@ -91,7 +93,7 @@ REACHED = {  # what is reached → when, and the last update before
 }
 TIMES = {
     "attended": Column(
-        "updates until the largest weight is on the correct word in 95 % of the cases; empty where it never is",
+        "updates until 95 % of the largest weights are on the correct word; empty where they never are",
         "updates",
     ),
     "before_attended": Column("last update before", "updates"),

@@ -33,7 +33,7 @@ class Settings(copying.Settings):
 
 
 class PlacedCopier(Copier):
-    """With codes of ``length`` places a side, times a ``scale``; its other parameters are drawn as without."""
+    """With codes of ``length`` places a side, times ``scale``; its other parameters are drawn as without."""
 
     def __init__(
         self,

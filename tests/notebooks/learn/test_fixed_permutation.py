@@ -52,6 +52,12 @@ NO_END = [3, 2, math.inf]
             {"value": 3, "low": 2, "high": None, "n": 2, "at_least": True},
             id="one_never_gets_there",
         ),
+        # Of a difference nothing is known where what is subtracted has no end.
+        pytest.param(
+            ([[1, -math.inf, 2], [1, 0, 2]],),
+            {"value": 1, "low": None, "high": None, "n": 2},
+            id="what_is_subtracted_has_no_end",
+        ),
     ],
 )
 def test_between_snapshots_by_hand(given, expected):

@@ -10,7 +10,6 @@ from companion.runs.columns import NETWORK
 from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation import experiment as fixed
-from notebooks.learn.fixed_permutation import experiment as fixed
 from notebooks.learn.permutation_copying.experiment import events
 from notebooks.shared.copying import OUTCOME
 from notebooks.shared.plan import settings_of

@@ -1,7 +1,7 @@
 """Copying LSTMs whose words carry position codes of a given scale (ours).
 
-A layer reads e(word) + scale · p(place), where both begin with entries from N(0, 1) and both are learned. At a
-scale of 0 the network is the one without codes, at 1 that of ``place_codes``.
+A layer reads e(word) + scale · p(place). Both e and p begin with entries from N(0, 1), and both are learned.
+At a scale of 0 the network is the one without codes, at 1 that of ``place_codes``.
 """
 
 from dataclasses import dataclass
@@ -32,5 +32,5 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 
 @torch.inference_mode()
 def snapshot(model: Copier, held_out: CopyBatch) -> Tensors:
-    """Return the words that are right and where attention is: few numbers, since every update is looked at."""
+    """Return which words are right and where attention is: little, since every update is looked at."""
     return written_and_attended(model, model(held_out), held_out)
