@@ -34,9 +34,9 @@ class Config(BaseConfig):
     scales: tuple[Annotated[float, Field(ge=0)], ...] = setting(
         (0.0, 1.0), "of the position codes, as multiples of that of the word embeddings, ascending"
     )
-    copy_steps: Positive = setting(40, "updates in training to copy")
+    copy_steps: Positive = setting(50, "updates in training to copy")
     permuted_steps: tuple[Positive, ...] = setting(
-        (100, 40), "updates in training to write a fixed order, one number for each scale"
+        (120, 40), "updates in training to write a fixed order, one number for each scale"
     )
     length: int = setting(6, "words of a sentence, drawn from one and a half times as many")
     width: Positive = setting(32, "of embeddings and states")
@@ -67,7 +67,13 @@ PROFILES = {
         learning_rate=4e-3,
     ),
     "tiny": Config(
-        seeds=2, scales=(0.0, 1.0), copy_steps=3, permuted_steps=(4, 3), length=4, width=8, held_out=8
+        seeds=2,
+        scales=(0.0, 0.1, 0.3, 1.0, 3.0),
+        copy_steps=3,
+        permuted_steps=(4, 3, 3, 3, 3),
+        length=4,
+        width=8,
+        held_out=8,
     ),
 }
 

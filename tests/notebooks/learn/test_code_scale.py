@@ -50,7 +50,7 @@ def values_of(courses):
         {"of": {"scale": scale, "order": order}, "is": of_order}
         for (scale, order), of_order in courses.items()
     ]
-    config = tiny("code_scale", permuted_steps=(8, 8), copy_steps=8)
+    config = tiny("code_scale", scales=(0.0, 1.0), permuted_steps=(8, 8), copy_steps=8)
     return computed(config, store_of(entries)).values
 
 
