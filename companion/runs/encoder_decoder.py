@@ -12,7 +12,7 @@ from attnlib.models.config import ModelConfig
 from attnlib.models.corpus import Batch, Corpus, training_batches
 from attnlib.models.encoder_decoder import EncoderDecoder
 from companion.data.task import Task
-from companion.runs.loop import Report, Schedule, train_network
+from companion.runs.loop import Penalised, Report, Schedule, train_network
 from companion.runs.spec import ModelSpec
 
 VERSION = 1  # of this training: raised when what it trains changes
@@ -85,6 +85,7 @@ def train(
     task: Task,
     checkpoints: Path,
     *,
+    penalised: Penalised | None = None,
     device: str = "cpu",
     report: Report | None = None,
     seconds_between_saves: float = 60.0,
@@ -95,6 +96,7 @@ def train(
         spec: what to train, and how.
         task: the spec's, loaded.
         checkpoints: folder for checkpoints; a sound one in it is continued from.
+        penalised: see :func:`~companion.runs.loop.train_network`.
         device: where to train.
         report: called after every update with (step, steps, loss).
         seconds_between_saves: see :func:`~companion.runs.loop.train_network`.
@@ -113,6 +115,7 @@ def train(
             loss_of,
             schedule_of(spec),
             checkpoints,
+            penalised=penalised,
             device=device,
             report=report,
             seconds_between_saves=seconds_between_saves,

@@ -30,6 +30,7 @@ Batch = TypeVar("Batch", bound=Movable)
 Loss = Callable[[nn.Module, Batch], Tensor]
 Report = Callable[[int, int, float], None]  # step, steps, loss
 Visit = Callable[[int, nn.Module], None]  # updates made so far, the model in evaluation mode
+Penalised = Callable[[str], bool]  # whether weight decay penalises the parameter of this name
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def train_network(
     folder: Path | None,
     *,
     visit: Visit | None = None,
+    penalised: Penalised | None = None,
     device: str = "cpu",
     report: Report | None = None,
     seconds_between_saves: float = 60.0,
@@ -109,6 +111,7 @@ def train_network(
         visit: called at each of the schedule's checkpoints with (updates made, model in evaluation mode). It
             writes what it sees into files, atomically: they outlast a kill, after which passed checkpoints
             are not visited again. Only a kill during a visit, or just after it, repeats that visit.
+        penalised: which parameters the schedule's weight decay penalises, by name; all by default.
         device: where to train.
         report: called after every update with (step, steps, loss).
         seconds_between_saves: a checkpoint is written after so many seconds, and after the last update.
@@ -122,7 +125,8 @@ def train_network(
     """
     model.to(device)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = Adam(trained, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True)
+    groups = _parameter_groups(model, schedule.weight_decay, penalised)
+    optimiser = Adam(groups, lr=schedule.learning_rate, fused=True)
     progress = Progress(0, [])
     if folder is not None:
         _require_same_schedule(folder, schedule)
@@ -161,6 +165,22 @@ def train_network(
             saved = time.monotonic()
     model.eval()
     return progress.records
+
+
+def _parameter_groups(
+    model: nn.Module, weight_decay: float, penalised: Penalised | None
+) -> list[dict[str, object]]:
+    """Return groups of the trained parameters for the optimiser: those with weight decay, those without."""
+    with_decay, without_decay = [], []
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if penalised is None or penalised(name):
+            with_decay.append(parameter)
+        else:
+            without_decay.append(parameter)
+    groups = ((with_decay, weight_decay), (without_decay, 0.0))
+    return [{"params": parameters, "weight_decay": decay} for parameters, decay in groups if parameters]
 
 
 def _seed_generators(seed: int, device: str) -> None:

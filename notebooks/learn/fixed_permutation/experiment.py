@@ -1,9 +1,7 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +14,15 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
 from notebooks.shared.copying import OUTCOME, PROBES, READ_OFF
+from notebooks.shared.doublings import (
+    AT_LEAST,
+    DOUBLINGS,
+    before_learning,
+    between_snapshots,
+    doublings,
+    doublings_less,
+    without_infinities,
+)
 from notebooks.shared.intervals import Interval, interval_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, summarise
@@ -109,12 +116,6 @@ SEEN = {
     "late_rise": Column("accuracy gained in the last quarter of the updates"),
     "peak": share("the highest accuracy at a checkpoint"),
 }
-DOUBLINGS = {
-    "doublings": Column("log2 of the updates to 95 % in the fixed order over those in copying", "doublings"),
-    "least": Column("what it is at least, between snapshots", "doublings"),
-    "most": Column("what it is at most; empty where the fixed order is never learned", "doublings"),
-}
-AT_LEAST = {"at_least": Column("whether the number is a lower bound: some network is never seen to learn")}
 JUDGED = ("steps_to_learn", "accuracy", "attention_accuracy")
 FURTHEST = {
     "steps": Column("updates at the snapshot where the probes are furthest apart", "updates"),
@@ -156,7 +157,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         "counts": copying.outcome_counts(networks, [*GROUP]),
         "copy_less_permuted": summarise(apart, ["network"], PROBES),
         "furthest": _furthest(courses),
-        "doublings": _without_infinities(joined([*pairs.values()])),
+        "doublings": without_infinities(joined([*pairs.values()])),
         "doublings_estimates": joined(spans),
     }
 
@@ -223,65 +224,10 @@ def _network(course: dict) -> dict:
     return copying.outcome_record(course) | seen
 
 
-def before_learning(course: dict) -> int:
-    """Return the last snapshot before the network has learned, the first or last of all if there is none."""
-    learned, snapshots = copying.steps_to_learn(course), course["steps"]
-    if learned is None:
-        return snapshots[-1]
-    return snapshots[max(snapshots.index(learned) - 1, 0)]
-
-
 def late_rise(course: dict) -> float:
     """Return what accuracy gains in the last quarter of the updates."""
     accuracy = course["accuracy"]
     return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
-
-
-# How many times as many updates the fixed order takes, and between which numbers the truth lies.
-
-
-def doublings(networks: Table) -> Table:
-    """Return log2 of the updates to 95 % in the fixed order over those in copying, by pair of one seed.
-
-    Networks that never get there count with all their updates; ``most`` is infinite then. A snapshot after 0
-    updates counts as one after 1.
-
-    Args:
-        networks: a row for each, of one kind, with ``steps_to_learn``, ``before`` and ``steps``, all updates.
-    """
-    frame = networks.frame
-    times = frame[["network", "seed"]].assign(
-        learned=frame["steps_to_learn"].astype(float).fillna(np.inf).clip(lower=1),
-        before=frame["before"].astype(float).clip(lower=1),
-        updates=frame["steps"].astype(float),
-    )
-    permuted, copy = (times[frame["order"] == order] for order in ("permuted", "copy"))
-    pairs = permuted.merge(copy, on=["network", "seed"], suffixes=("_permuted", "_copy"))
-    slow = pairs[["learned_permuted", "updates_permuted"]].min(axis=1)  # (pairs,)
-    fast = pairs[["learned_copy", "updates_copy"]].min(axis=1)  # (pairs,)
-    counted = pairs[["network", "seed"]].assign(
-        doublings=np.log2(slow / fast),
-        least=np.log2(pairs["before_permuted"] / fast),
-        most=np.log2(pairs["learned_permuted"] / pairs["before_copy"]),
-    )
-    columns = {name: networks.columns[name] for name in ("network", "seed")} | DOUBLINGS
-    return Table(counted, columns, "a network of each order, with one seed")
-
-
-def doublings_less(first: Table, second: Table) -> Table:
-    """Return the first minus the second doublings, of pairs of one seed."""
-    both = first.frame.merge(second.frame, on="seed", suffixes=("", "_second"))
-    subtracted = {
-        "network": both["network_second"],
-        "doublings": both["doublings"] - both["doublings_second"],
-        "least": both["least"] - both["most_second"],
-        "most": both["most"] - both["least_second"],
-    }
-    return first.with_rows(both.assign(**subtracted)[list(first.frame)])
-
-
-def _without_infinities(pairs: Table) -> Table:
-    return pairs.with_rows(pairs.frame.replace([math.inf, -math.inf], math.nan))
 
 
 def _estimated(pairs: dict[str, Table], quantity: str) -> Table:
@@ -298,26 +244,6 @@ def _estimated(pairs: dict[str, Table], quantity: str) -> Table:
     }
     columns = {"network": GROUP["network"], "quantity": Column("what is estimated", categories=quantities)}
     return Table.of(rows, columns | INTERVAL | AT_LEAST, "an estimate over pairs of networks")
-
-
-def between_snapshots(spans: Sequence[tuple[float, float, float]]) -> dict:
-    """Return Student's interval over pairs, widened to what snapshots leave open.
-
-    Networks that are always seen at one snapshot would have an interval of no length, which is resolution and
-    not certainty. Where a network never gets there the interval has no upper end: the number is ``at_least``.
-
-    Args:
-        spans: of each pair the doublings at snapshots, and what they are at least and at most.
-    """
-    estimate: dict = interval_of(at_snapshots for at_snapshots, _, _ in spans)
-    if not spans or math.isnan(estimate["low"]):
-        return estimate
-    least = fmean(least for _, least, _ in spans)
-    most = fmean(most for _, _, most in spans)
-    estimate["low"] = min(estimate["low"], least)
-    if math.isinf(most):
-        return estimate | {"high": None, "at_least": True}
-    return estimate | {"high": max(estimate["high"], most)}
 
 
 # How far probes are apart.

@@ -462,20 +462,27 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
 def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> Tensors:
     """The record of one checkpoint; attention is summed over heads."""
     trace = model(held_out)
+    probed = held_out.first(PROBED)
+    probe = lexical_probe(model, model(probed), probed)
+    return {
+        **written_and_attended(model, trace, held_out),
+        **_probed(probe, probed),
+        **moved_attention(model, trace, held_out),
+    }
+
+
+def written_and_attended(model: Copier, trace: CopierTrace, held_out: CopyBatch) -> Tensors:
+    """What one pass says of the words that are written, and of where attention is."""
     log_probabilities = trace.logits.log_softmax(dim=-1)
     of_right_words = log_probabilities.gather(-1, held_out.target[..., None])
     attention = trace.attention.sum(dim=1)
     heads = model.config.heads
-    probed = held_out.first(PROBED)
-    probe = lexical_probe(model, model(probed), probed)
     return {
         "loss": -of_right_words.mean(),
         "accuracy": _share_right(trace.logits.argmax(dim=-1), held_out.target),
         "attention_right": _at_place(attention, held_out.place).mean() / heads,
         "attention_later": weight_on_later(attention, held_out) / heads,
         "attention_accuracy": _share_right(attention.argmax(dim=-1), held_out.place),
-        **_probed(probe, probed),
-        **moved_attention(model, trace, held_out),
     }
 
 

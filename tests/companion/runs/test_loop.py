@@ -222,3 +222,37 @@ def test_weight_decay_pulls_weights_to_zero():
 def test_a_schedule_that_makes_no_sense_is_refused(settings, message):
     with pytest.raises(BadInput, match=message):
         Schedule(**{"steps": 5, "seed": 0} | settings)
+
+
+def test_weight_decay_penalises_the_parameters_that_are_named():
+    def without_gradient(model, batch):
+        return 0 * squared(model, batch)
+
+    model, untrained = new_network(), new_network()
+    schedule = Schedule(steps=3, seed=0, weight_decay=0.1)
+    train_network(
+        model, batch_at, without_gradient, schedule, None, penalised=lambda name: name == "0.weight"
+    )
+    changed = {
+        name
+        for name, value in model.state_dict().items()
+        if not torch.equal(value, untrained.state_dict()[name])
+    }
+    assert changed == {"0.weight"}
+
+
+def test_a_training_with_some_parameters_penalised_is_resumed_to_the_same_bits(tmp_path):
+    schedule = replace(SCHEDULE, weight_decay=0.1)
+
+    def first_layer(name):
+        return name.startswith("0.")
+
+    def stopped(step, model):
+        if step == 9:
+            raise KeyboardInterrupt
+
+    expected, _ = run(tmp_path / "whole", schedule, penalised=first_layer)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "twice", schedule, visit=stopped, penalised=first_layer, seconds_between_saves=0)
+    resumed, _ = run(tmp_path / "twice", schedule, penalised=first_layer)
+    assert resumed == expected

@@ -5,12 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from notebooks.learn.fixed_permutation.experiment import (
-    before_learning,
-    between_snapshots,
-    furthest,
-    late_rise,
-)
+from notebooks.learn.fixed_permutation.experiment import furthest, late_rise
+from notebooks.shared.doublings import before_learning, between_snapshots
 from tests.notebooks.worked import assert_answer
 
 
@@ -55,6 +51,12 @@ NO_END = [3, 2, math.inf]
             ([NO_END, NO_END],),
             {"value": 3, "low": 2, "high": None, "n": 2, "at_least": True},
             id="one_never_gets_there",
+        ),
+        # Of a difference nothing is known where what is subtracted has no end.
+        pytest.param(
+            ([[1, -math.inf, 2], [1, 0, 2]],),
+            {"value": 1, "low": None, "high": None, "n": 2},
+            id="what_is_subtracted_has_no_end",
         ),
     ],
 )

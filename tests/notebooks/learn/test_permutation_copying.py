@@ -10,7 +10,6 @@ from companion.runs.columns import NETWORK
 from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation import experiment as fixed
-from notebooks.learn.fixed_permutation.trainings.place_codes import Settings, new_network
 from notebooks.learn.permutation_copying.experiment import events
 from notebooks.shared.copying import OUTCOME
 from notebooks.shared.plan import settings_of
@@ -22,6 +21,7 @@ from notebooks.shared.trainings.permutation_copying import (
     copy_batch,
     draw_sources,
 )
+from notebooks.shared.trainings.place_codes import Settings, new_network
 from tests.notebooks.figure_builders import computed, tiny
 from tests.notebooks.worked import assert_answer, store_of
 

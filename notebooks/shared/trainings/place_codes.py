@@ -4,7 +4,7 @@ A layer reads e(word) + p(place); without recurrence it starts anew at every ste
 drawn independently, so that a fixed order is then copying with the places of the source renamed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,17 +33,26 @@ class Settings(copying.Settings):
 
 
 class PlacedCopier(Copier):
-    """With codes of ``length`` places a side; its other parameters are drawn as without."""
+    """With codes of ``length`` places a side, times ``scale``; its other parameters are drawn as without."""
 
-    def __init__(self, config: CopierConfig, length: int, recurrent: bool, generator: torch.Generator):
+    def __init__(
+        self,
+        config: CopierConfig,
+        length: int,
+        recurrent: bool,
+        *,
+        generator: torch.Generator,
+        scale: float = 1.0,
+    ):
         super().__init__(config, generator)
-        self.recurrent = recurrent
+        self.recurrent, self.scale = recurrent, scale
         draw = (torch.randn(length, config.width, generator=generator) for _ in range(2))
         self.source_codes, self.target_codes = (nn.Parameter(codes) for codes in draw)
 
     def forward(self, batch: CopyBatch) -> CopierTrace:
-        states, last = self._read(self.encoder, batch.source, self.source_codes, None)
-        decoder_states, _ = self._read(self.decoder, batch.target_read, self.target_codes, last)
+        source_codes, target_codes = self.scale * self.source_codes, self.scale * self.target_codes
+        states, last = self._read(self.encoder, batch.source, source_codes, None)
+        decoder_states, _ = self._read(self.decoder, batch.target_read, target_codes, last)
         attention = self.attend(decoder_states, states)
         context = attention.sum(dim=1) @ states
         return CopierTrace(states, decoder_states, attention, context, self.read_out(context, decoder_states))
@@ -69,13 +78,31 @@ def one_step(of_words: Sequence[Tensor], of_codes: Sequence[Tensor]) -> Float[Te
 
 
 def new_network(settings: Settings) -> PlacedCopier:
+    return placed_copier(settings, recurrent=settings.recurrent)
+
+
+def placed_copier(settings: copying.Settings, *, recurrent: bool, scale: float = 1.0) -> PlacedCopier:
+    """Return the untrained network of these settings, drawn from their seed."""
     config = CopierConfig(copying.words_of(settings.kind, settings.length), settings.width)
     generator = copying.stream(settings.seed, copying.PARAMETERS)
-    return PlacedCopier(config, settings.length, settings.recurrent, generator)
+    return PlacedCopier(config, settings.length, recurrent, generator=generator, scale=scale)
 
 
 def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None) -> Tensors:
     """What ``snapshot_of_copier`` sees, of the sentences that networks of the seed without codes read."""
+    return record_copier(new_network(settings), settings, folder, device=device, report=report)
+
+
+def record_copier(
+    network: PlacedCopier,
+    settings: copying.Settings,
+    folder: Path,
+    *,
+    snapshot: Callable[[Copier, CopyBatch], Tensors] = copying.snapshot_of_copier,
+    device: str = "cpu",
+    report: Report | None = None,
+) -> Tensors:
+    """Train a network on the sentences of its settings, and return what ``snapshot`` sees by checkpoint."""
     words, order = copying.words_of(settings.kind, settings.length), None
     if settings.order == "permuted":
         order = torch.randperm(settings.length, generator=copying.stream(settings.seed, copying.ORDER))
@@ -85,12 +112,12 @@ def record(settings: Settings, folder: Path, *, device: str = "cpu", report: Rep
         return copying.copy_batch(sources, words, order)
 
     held_out = batch_of(settings.held_out, copying.HELD_OUT).to(device)
-    snapshots = regular_checkpoints(settings.steps, settings.every)
-    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, snapshots)
+    checkpoints = regular_checkpoints(settings.steps, settings.every)
+    schedule = Schedule(settings.steps, settings.seed, settings.learning_rate, checkpoints)
     train_network(
-        new_network(settings), lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
+        network, lambda step: batch_of(settings.batch_size, copying.TRAINING, step),
         copying.copier_loss, schedule, folder,
-        visit=lambda step, model: save_snapshot(folder, step, copying.snapshot_of_copier(model, held_out)),
+        visit=lambda step, model: save_snapshot(folder, step, snapshot(model, held_out)),
         device=device, report=report,
     )  # fmt: skip
-    return stacked_snapshots(folder, snapshots)
+    return stacked_snapshots(folder, checkpoints)
