@@ -17,9 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullLocator
 from pandas.api.typing import SeriesGroupBy
 
-from companion.book.style import style
+from companion.book.style import INK, style
 
 Estimate = Mapping[str, float | int | None]
 EVERYWHERE = (-inf, inf)
@@ -223,3 +224,11 @@ def matrix(axes: Axes, weights: Float[np.ndarray, "rows columns"], **look: objec
     """Draw weights between 0 and 1 as a heat map, the first row above; black is 1."""
     usual = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
     return axes.imshow(weights, **usual | look)
+
+
+def scale_by_uniform(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, in multiples of uniform attention."""
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    axes.axhline(1, color=INK, lw=0.9, ls="--", zorder=0)

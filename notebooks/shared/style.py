@@ -382,3 +382,14 @@ def of_tasks(result: Result, kinds: dict[str, str]) -> tuple[dict, pd.DataFrame]
     courses["way"] = _way(ends).mask(uniform)
     courses["name"] = courses["seed"].astype(str) + np.where(uniform, ", held uniform", "")
     return toward_or_away(courses, kinds, doublings=True, neither="with attention held uniform")
+
+
+def sentences_name(kind: str, result: Result) -> str:
+    """A kind of sentences as a reader calls it, say 20 of 30 words."""
+    length = result.config["length"]
+    names = {
+        "permutation": f"permutations of {length} words",
+        "sample": f"{length} of {length + length // 2} words",
+        "mixture": f"either of two sets of {length}",
+    }
+    return names[kind]

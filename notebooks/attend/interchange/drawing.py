@@ -97,14 +97,14 @@ def name_networks(axes: Axes, effects: pd.DataFrame, **placed: object) -> None:
     axes.legend(frameon=False, fontsize=9, handletextpad=0.2, **placed)
 
 
-def transplants(found: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
+def transplants(by_task: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
     """Draw where the largest weight goes, by where memory of the other sentence was put, task by task."""
     alone = len(tasks) == 1
     with grid(1, len(tasks), size=(5.4 if alone else 8.6, 2.7), sharey=True) as (figure, (panels,)):
         for axes, task in zip(panels, tasks, strict=True):
             for place, name in enumerate(TRANSPLANTS):
                 draw_bar(
-                    axes, place, [found[task][name][order]["value"] for order, *_ in ORDERS], numbered=alone
+                    axes, place, [by_task[task][name][order]["value"] for order, *_ in ORDERS], numbered=alone
                 )
             axes.set_title(task_name(task), fontsize=9.5, loc="left")
             axes.set_xlim(0, 1)

@@ -64,8 +64,8 @@ class Plane:
 
 def has_learned(row: Row) -> bool:
     """Return True unless a network of a synthetic task has not learned it."""
-    task, _, found = row
-    accuracy = found["quality"]["token_accuracy"]["value"]
+    task, _, measured = row
+    accuracy = measured["quality"]["token_accuracy"]["value"]
     return task.startswith(TEXTS) or (accuracy is not None and accuracy + ROUNDING >= LEARNED)
 
 
@@ -106,8 +106,8 @@ def row_label(row: Row, columns: int) -> str:
 
 def draw_pieces(axes: Axes, row: Row, side: str, place: float) -> None:
     """Draw the bar of one network, with an interval at the end of what is explained."""
-    *_, found = row
-    held_out = found[side]["held_out"]
+    *_, measured = row
+    held_out = measured[side]["held_out"]
     explained = held_out["additive"]["value"]
     if explained is None:
         return

@@ -66,9 +66,9 @@ def layers_against_typicality(result: Result) -> Figure:
     with grid(1, 1, size=(4.6, 3.7)) as (figure, ((axes,),)):
         for task, (colour, place, end) in CLOUDS.items():
             if task in layers.index.get_level_values("task"):
-                own = layers.loc[task]
+                means = layers.loc[task]
                 axes.plot(
-                    own["typicality"], own["temporal_share"], "o", color=colour, ms=6, alpha=0.85, mew=0
+                    means["typicality"], means["temporal_share"], "o", color=colour, ms=6, alpha=0.85, mew=0
                 )
                 axes.text(*place, JUDGED[task][0], color=colour, ha=end, va="center", fontsize=11)
         axes.set_xlim(0.3, 1)

@@ -3,10 +3,9 @@
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
 
 from companion.results.result import Result
-from notebooks.shared.marks import grid
+from notebooks.shared.marks import grid, scale_by_uniform
 from notebooks.shared.style import AMBER, ARROW, INK, PURPLE, curves
 from notebooks.shared.thresholds import enough
 
@@ -19,17 +18,6 @@ ENDS = {  # way → colour of a text, points above the curves' end, what they do
     "drawn": (PURPLE, -16, "look at the correct word"),
     "away": ("#8f6200", 10, "look everywhere else"),
 }
-
-
-def kind_name(kind: str, result: Result) -> str:
-    """A kind of sentences as a reader calls it, say 20 of 30 words."""
-    length = result.config["length"]
-    names = {
-        "permutation": f"permutations of {length} words",
-        "sample": f"{length} of {length + length // 2} words",
-        "mixture": f"either of two sets of {length}",
-    }
-    return names[kind]
 
 
 def two_ways(result: Result, kind: str) -> Figure:
@@ -75,14 +63,6 @@ def annotate_failures(axes: Axes, courses: pd.DataFrame, judged: int) -> None:
     axes.annotate(text, (judged, late["accuracy"].min()), (judged + 45, 0.3), arrowprops=ARROW, va="center")
     text, written = "… but all copy\nin the end", ("axes fraction", "data")
     axes.annotate(text, (last * 0.82, 0.99), (0.7, 0.62), textcoords=written, arrowprops=ARROW, va="center")
-
-
-def scale_by_uniform(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, in multiples of uniform attention."""
-    axes.set_yscale("log")
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
-    axes.axhline(1, color=INK, lw=0.9, ls="--", zorder=0)
 
 
 def name_ways(axes: Axes, courses: pd.DataFrame) -> None:

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from companion.results.result import Result
-from notebooks.learn.permutation_copying.drawing import kind_name, scale_by_uniform
-from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, stripes
-from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY
+from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, scale_by_uniform, stripes
+from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY, sentences_name
 
 PUSHES = {"toward": (PURPLE, "pushed toward the correct word"), "away": (AMBER, "pushed away from it")}
 WIDTH = 8.6  # inches
@@ -97,7 +96,7 @@ def delays(result: Result) -> Figure:
 
 def times_to_learn(result: Result) -> Figure:
     """Draw the updates until networks copy that learn attention, and that are given it, by kind."""
-    kinds = {kind: kind_name(kind, result) for kind in KINDS}
+    kinds = {kind: sentences_name(kind, result) for kind in KINDS}
     times = {kind: _times(result.values[kind]) for kind in kinds}
     with grid(1, 1, size=(WIDTH, 2.3)) as (figure, ((axes,),)):
         draw_rows(axes, times, TIMES, kinds)

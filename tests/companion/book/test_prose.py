@@ -55,17 +55,17 @@ def test_a_number_on_a_page_says_where_it_is_from(root):
 
 
 def test_statements_that_are_not_decided_are_in_a_fold(root):
-    told = {
+    reasons = {
         "nobody-knows": "It would take a year.",
         "nobody-asks": "It would cost too much.",
         "nobody-cares": "Why?",
     }
     unknown = [
         {"id": name, "place": "here", "says": "Nobody has looked.", "not_run": why}
-        for name, why in told.items()
+        for name, why in reasons.items()
     ]
     write_paper(root / "claims", GIVEN["claims"][0], *unknown)
-    listed = "\n".join(["it-gains", *told])
+    listed = "\n".join(["it-gains", *reasons])
     table, _ = filled(f"```{{claims}}\n{listed}\n```\n", Book(root), PAGE)
     open_rows, fold = table.split("<summary>3 statements that our runs do not decide</summary>")
     assert open_rows.count("Nobody has looked") == 0

@@ -133,7 +133,7 @@ def test_gated_states_by_the_equations():
 
 
 @pytest.mark.parametrize("architecture", ["AED", "AO"])
-def test_terms_of_queries_and_keys_are_those_of_mapped_parts(architecture):
+def test_terms_are_those_of_mapped_parts(architecture):
     model = network("learned_maps", architecture)
     trained = trained_of(model)
     compared = experiment.SeenThrough(model, experiment.as_compared)
@@ -155,7 +155,7 @@ def test_the_context_sums_mapped_states():
     assert torch.allclose(trace.context, expected, atol=1e-6)
 
 
-def test_networks_without_maps_compare_and_sum_their_states():
+def test_networks_without_maps_compare_their_states():
     trace = network("plain")(BATCH)
     assert torch.equal(experiment.as_compared(trace).encoder_states, trace.encoder_states)
     assert torch.equal(experiment.as_compared(trace).decoder_states, trace.decoder_states)
@@ -312,7 +312,7 @@ def test_lists_have_about_as_many_actions_as_words():
     assert set(task.train.source_lengths - task.train.target_lengths) == {1}
 
 
-def test_every_command_has_two_words_and_two_actions():
+def test_every_command_has_as_many_actions_as_words():
     for command in (*TURNED, *REPEATED):
         assert (len(command), len(interpret(command))) == (2, 2)
 

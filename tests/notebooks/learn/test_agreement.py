@@ -141,8 +141,8 @@ def test_with_ties_any_word_is_among_the_largest():
 
 def test_attention_is_compared_with_saliency_where_the_network_is_most_accurate():
     run = recorded(attention=["0000 0000", "0000 1111"], saliency=["1111 1111", "0000 0011"])
-    found = measure_salient_words(run, run)["validation"]
-    assert found == {"attention_saliency": 75, "saliency_attention": 75, "kendall": 50, "chance": 50}
+    measured = measure_salient_words(run, run)["validation"]
+    assert measured == {"attention_saliency": 75, "saliency_attention": 75, "kendall": 50, "chance": 50}
 
 
 def test_saliency_of_another_network_is_taken_where_that_one_is_most_accurate():
@@ -350,21 +350,21 @@ def test_a_second_reading_of_saliency_that_agrees_as_much_has_the_same_xi(table,
         assert xi[name, "bleu"]["n"] == 0  # texts have none
 
 
-def test_one_network_and_two_are_told_apart_in_what_attention_and_saliency_share():
+def test_saliency_of_the_same_network_is_another_row_than_that_of_another_seed():
     runs = measures.classifier_runs(2, 2, {"data": "known_polarity"}, 8, salient=(0, 1))
     first, second = runs.salient
     in_common = {(first, first): 60.0, (second, second): 62.0, (first, second): 30.0, (second, first): 50.0}
     rest = {"saliency_attention": 50.0, "kendall": 0.0, "chance": 10.0}
     answers = {
-        pair: {"validation": rest | {"attention_saliency": found}} for pair, found in in_common.items()
+        pair: {"validation": rest | {"attention_saliency": share}} for pair, share in in_common.items()
     }
     of_set = experiment.Asked("texts", runs, {}, salient=answers)
-    found = {(row["pair"], row["quantity"]): row for row in experiment.salient_of(of_set)}
-    assert found["same", "above_chance"] == pytest.approx(
+    estimates = {(row["pair"], row["quantity"]): row for row in experiment.salient_of(of_set)}
+    assert estimates["same", "above_chance"] == pytest.approx(
         {"data": "texts", "part": "validation", "pair": "same", "quantity": "above_chance"}
         | mean_interval([50.0, 52.0])
     )
-    assert found["other", "attention_saliency"]["value"] == 40
+    assert estimates["other", "attention_saliency"]["value"] == 40
 
 
 def test_what_rises_from_the_first_checkpoint_to_the_last_has_a_rank_correlation_of_one(table):

@@ -1,0 +1,25 @@
+"""Reading the source forwards and backwards: how many words are correct, and where."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from notebooks.shared.marks import grid
+from notebooks.shared.style import GREEN, INK, WINE, lines
+
+ORDERS = {"forward": ("read forwards", INK, "-"), "reversed": ("read backwards", WINE, "--")}
+
+
+def right_by_place(places: pd.DataFrame, cell: str) -> Figure:
+    """Share of correct words at each position, read both ways, with one vector and with attention."""
+    places = places[places["cell"] == cell]
+    with grid(1, 1, size=(5.6, 3.5)) as (figure, ((axes,),)):
+        attending = {order: ("", GREEN, line) for order, (_, _, line) in ORDERS.items()}
+        lines(axes, places[places["kind"] == "attention"], "place", "order", attending)
+        lines(axes, places[places["kind"] == "initial"], "place", "order", ORDERS)
+        axes.set_title("With one vector, reading backwards helps the last words")
+        axes.set_xlabel("position of the word in the sentence")
+        axes.set_ylabel("correct words")
+        axes.set_ylim(0, 1.05)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    return figure
