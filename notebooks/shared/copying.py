@@ -1,16 +1,28 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attnlib.errors import BadInput
 from companion.results.frames import Table, joined, keyed
 from companion.runs.columns import Column, share
 from companion.runs.measure import measure
 from companion.runs.procedure import Recording
-from notebooks.shared.intervals import interval_of
+from notebooks.shared.intervals import interval_of, less
 from notebooks.shared.summaries import shares, summarise
-from notebooks.shared.thresholds import enough
+from notebooks.shared.thresholds import HALF, enough
 
+FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
+WAYS = {
+    "drawn": "attention leaves uniform attention with more weight on the next word to write",
+    "away": "attention leaves uniform attention with less weight there",
+}
+TIMES = {
+    "left": Column("updates until attention has left uniform attention", "updates"),
+    "known": Column("updates until the probe is largest at the correct word, for half of them", "updates"),
+    "there": Column("updates until the weight is largest at the correct word, for half of them", "updates"),
+    "lead": Column("the last minus the one before: by how much words are known earlier", "updates"),
+    "steps_to_learn": Column("updates until word accuracy reaches 95 %", "updates"),
+}
 MOVED = {
     "says_shown": share("words written ahead of their time when all attention is at their position"),
     "says_left_out": share("words written ahead of their time at uniform attention over all other positions"),
@@ -295,3 +307,42 @@ def none_turned(key: str) -> dict[str, object]:
 def measure_copying(recording: Recording) -> dict:
     """Every number that the procedure recorded, as lists by checkpoint, ``steps`` among them."""
     return {name: values.tolist() for name, values in sorted(recording.tensors.items())}
+
+
+def events(course: dict, length: int) -> dict[str, object]:
+    """Return the updates until something happens, None where it never does.
+
+    Attention has ``left`` uniform attention at the first snapshot where the mean weight on the next word is
+    at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words
+    are ``known``, and attention is ``there``, from the first snapshot at which the largest β, or the largest
+    weight, is at the next word to write for half of the words. ``lead`` is the last minus the one before.
+    """
+    left, way = _leaves_uniform(course, length)
+    known = first_step(course, "probe_agreement")
+    there = first_step(course, "attention_accuracy")
+    return {
+        "way": way,
+        "left": left,
+        "known": known,
+        "there": there,
+        "lead": less(there, known),
+        "steps_to_learn": steps_to_learn(course),
+    }
+
+
+def first_step(course: Mapping[str, list], name: str) -> int | None:
+    """Return the updates until the first snapshot at which a number is one half; None where it never is."""
+    for step, value in zip(course["steps"], course[name], strict=True):
+        if value >= HALF:
+            return step
+    return None
+
+
+def _leaves_uniform(course: dict, length: int) -> tuple[int | None, str | None]:
+    """Return the updates until attention leaves uniform attention, and the way it goes then."""
+    for step, weight in zip(course["steps"], course["attention_right"], strict=True):
+        if weight >= FACTOR / length:
+            return step, "drawn"
+        if weight <= 1 / (FACTOR * length):
+            return step, "away"
+    return None, None

@@ -1,7 +1,6 @@
 """Learning to copy: where source words say nothing of target words, attention fails or comes late."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 from statistics import fmean
@@ -12,24 +11,12 @@ from companion.runs.columns import Column
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import copying
-from notebooks.shared.intervals import interval_of, less
+from notebooks.shared.copying import TIMES, WAYS, events
+from notebooks.shared.intervals import interval_of
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import summarise
-from notebooks.shared.thresholds import HALF
 from notebooks.shared.trainings.permutation_copying import KINDS, words_of
 
-FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
-WAYS = {
-    "drawn": "attention leaves uniform attention with more weight on the next word to write",
-    "away": "attention leaves uniform attention with less weight there",
-}
-TIMES = {
-    "left": Column("updates until attention has left uniform attention", "updates"),
-    "known": Column("updates until the probe is largest at the correct word, for half of them", "updates"),
-    "there": Column("updates until the weight is largest at the correct word, for half of them", "updates"),
-    "lead": Column("the last minus the one before: by how much words are known earlier", "updates"),
-    "steps_to_learn": Column("updates until word accuracy reaches 95 %", "updates"),
-}
 WAY = {"way": Column("way that attention goes first; empty where it stays uniform", categories=WAYS)}
 HELD = {
     "held": Column("share of words known with attention held uniform, when networks of a way attend"),
@@ -47,45 +34,6 @@ KIND = {
     "ignorance": Column("entropy of a word when nothing is known", "nats"),
     "stays": Column("networks that never leave uniform attention", "networks", low=0),
 }
-
-
-def events(course: dict, length: int) -> dict[str, object]:
-    """Return the updates until something happens, None where it never does.
-
-    Attention has ``left`` uniform attention at the first snapshot where the mean weight on the next word is
-    at least ``FACTOR`` / length (``way`` *drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words
-    are ``known``, and attention is ``there``, from the first snapshot at which the largest β, or the largest
-    weight, is at the next word to write for half of the words. ``lead`` is the last minus the one before.
-    """
-    left, way = _leaves_uniform(course, length)
-    known = _first_step(course, "probe_agreement", lambda share: share >= HALF)
-    there = _first_step(course, "attention_accuracy", lambda share: share >= HALF)
-    return {
-        "way": way,
-        "left": left,
-        "known": known,
-        "there": there,
-        "lead": less(there, known),
-        "steps_to_learn": copying.steps_to_learn(course),
-    }
-
-
-def _first_step(course: dict, name: str, holds: Callable[[float], bool]) -> int | None:
-    """Return the updates until the first snapshot at which something holds of a number."""
-    for step, value in zip(course["steps"], course[name], strict=True):
-        if holds(value):
-            return step
-    return None
-
-
-def _leaves_uniform(course: dict, length: int) -> tuple[int | None, str | None]:
-    """Return the updates until attention leaves uniform attention, and the way it goes then."""
-    for step, weight in zip(course["steps"], course["attention_right"], strict=True):
-        if weight >= FACTOR / length:
-            return step, "drawn"
-        if weight <= 1 / (FACTOR * length):
-            return step, "away"
-    return None, None
 
 
 NETWORKS = {

@@ -1,6 +1,6 @@
 """Interventions while attention is learned: pushed one way, parts frozen, attention given."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 
 from attnlib.errors import BadInput
@@ -9,11 +9,10 @@ from companion.results.frames import Table, joined, keyed, view
 from companion.runs.columns import Column, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.permutation_copying.experiment import TIMES, events
 from notebooks.shared import copying
+from notebooks.shared.copying import TIMES, events, first_step
 from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, settings_of
 from notebooks.shared.summaries import differences, shares, summarise
-from notebooks.shared.thresholds import HALF
 
 ALONE = "alone"
 EARLY, LATE = ("toward", "away"), ("late_toward", "late_away")
@@ -165,7 +164,7 @@ def outcome(course: dict, length: int) -> dict[str, object]:
     """Return when a network knows words and attends to them, and on which side its attention ends.
 
     ``known``, ``there`` and learned are those of
-    :func:`notebooks.learn.permutation_copying.experiment.events`. Words are ``sure`` at the first snapshot
+    :func:`notebooks.shared.copying.events`. Words are ``sure`` at the first snapshot
     where the lexical probe of the next word to write is on average one half. Who never learns counts with
     all updates, so that a mean is a lower bound.
     """
@@ -182,14 +181,6 @@ def outcome(course: dict, length: int) -> dict[str, object]:
         "drawn": copying.side_of(weight, length) == "drawn",
         "weight": weight * length,
     }
-
-
-def first_step(course: Mapping[str, list], name: str) -> int | None:
-    """Return the updates until the first snapshot at which a number is one half; None where it never is."""
-    for step, value in zip(course["steps"], course[name], strict=True):
-        if value >= HALF:
-            return step
-    return None
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:

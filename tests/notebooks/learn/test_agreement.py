@@ -209,11 +209,11 @@ def test_networks_of_two_groups_are_not_compared():
 
 
 def test_a_second_group_leaves_the_first_as_it_is():
-    one, two = (
+    single, double = (
         measures.classifier_runs(3, 2, {"data": "known_polarity"}, 8, groups=groups) for groups in (1, 2)
     )
-    assert set(one.measurements()) < set(two.measurements())
-    assert [run.seed for run in two.alone] == [0, 1, 3, 4]
+    assert set(single.measurements()) < set(double.measurements())
+    assert [run.seed for run in double.alone] == [0, 1, 3, 4]
 
 
 def test_learned_attention_differs_from_uniform_in_its_settings_alone():

@@ -10,8 +10,7 @@ from companion.runs.columns import NETWORK
 from companion.runs.identity import run_id
 from companion.runs.procedure import RunSpec
 from notebooks.learn.fixed_permutation import experiment as fixed
-from notebooks.learn.permutation_copying.experiment import events
-from notebooks.shared.copying import OUTCOME
+from notebooks.shared.copying import OUTCOME, events
 from notebooks.shared.plan import settings_of
 from notebooks.shared.trainings import permutation_copying as procedure
 from notebooks.shared.trainings.permutation_copying import (
