@@ -34,7 +34,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(scale="paper", seeds=3, weight_decay=3e-3, fit_samples=25_000),
+    "paper": Config(scale="paper", seeds=5, weight_decay=3e-3, fit_samples=25_000),
     "tiny": Config(seeds=1, width=8, steps=3, fit_samples=100),
 }
 
