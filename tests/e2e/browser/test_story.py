@@ -247,7 +247,7 @@ def test_counts_in_the_answers_are_those_of_the_network(shown_story, network):
     counts = shown_story().evaluate(COUNT, list(sampled(task)))
     page = " ".join(PAGE.split())
     assert f"The network carries out {counts['perfect']} of {SAMPLE} unseen commands perfectly" in page
-    assert f"Without the notebook {counts['without']} are left." in page
+    assert f"Without the notebook it gets {counts['without']} right." in page
     assert f"We tried {counts['turned']} such commands" in page
     assert counts["after"] == 0
     assert "swapping *after* changed the first action in none" in page
