@@ -10,6 +10,7 @@ from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, line_
 from notebooks.shared.style import GREEN, INK, OCHRE, PART_COLOURS, network_name, task_name
 
 WIDTH = 8.6  # inches
+NARROW = 6.2
 WITH_AFTER = r"_\d+$"  # ends the name of a task whose lists have "after"
 SHARES = {
     "temporal_own": Mark("μ·μ", PART_COLOURS["temporal"], shift=-0.2),
@@ -42,15 +43,23 @@ def variants_beside_plain(result: Result) -> Figure:
     """
     estimates = pd.DataFrame(result.tables["by_kind"])
     estimates = estimates[~estimates["task"].str.contains(WITH_AFTER)]
-    tasks = list(estimates["task"].unique())
-    rows = rows_of(set(estimates[["kind", "variant"]].itertuples(index=False, name=None)))
-    size = (WIDTH, 0.36 * len(rows) + 1.6)
-    with grid(1, max(len(tasks), 1), size=size, sharey=True) as (figure, (panels,)):
-        for axes, task in zip(panels, tasks, strict=False):
-            draw_task(axes, estimates[estimates["task"] == task], rows)
+    by_task = dict(list(estimates.groupby("task", sort=False)))
+    rows = {
+        task: rows_of(set(zip(of_task["kind"], of_task["variant"], strict=True)))
+        for task, of_task in by_task.items()
+    }
+    heights = [len(of_task) + 1 for of_task in rows.values()]
+    size = (NARROW, 0.34 * sum(heights) + 1.5)
+    with grid(len(rows), 1, size=size, sharex=True, gridspec_kw={"height_ratios": heights}) as (
+        figure,
+        panels,
+    ):
+        for axes, (task, of_task) in zip(panels[:, 0], by_task.items(), strict=True):
+            draw_task(axes, of_task, rows[task])
             axes.set_title(task_name(task), loc="left", fontsize=10)
-        panels[0].set_yticks(range(len(rows)), [name_of(*row) for row in rows], fontsize=9)
-        panels[0].set_ylim(len(rows) - 0.5, -0.5)
+            axes.set_yticks(range(len(rows[task])), [name_of(*row) for row in rows[task]], fontsize=9)
+            axes.set_ylim(len(rows[task]) - 0.5, -0.5)
+        panels[-1, 0].set_xlabel("share of the covariance with the score")
         legend_of(figure, SHARES.values(), ncols=3)
     return figure
 
@@ -113,7 +122,6 @@ def draw_task(axes: Axes, estimates: pd.DataFrame, rows: list[tuple[str, str]]) 
             ends = [places[0] - 0.4, places[-1] + 0.4]
             axes.plot([share, share], ends, color=SHARES["temporal_own"].colour, lw=1, alpha=0.4, zorder=0)
     axes.set_xlim(-0.05, 1.03)
-    axes.set_xlabel("share of the covariance with the score")
 
 
 def dial_of_after(result: Result) -> Figure:
