@@ -104,7 +104,7 @@ def example_and_routes(result: Result, kind: str) -> Figure:
 def draw_example(
     figure: Figure | SubFigure, result: Result, names: tuple[str, str, str]
 ) -> tuple[Sequence[Axes], Run]:
-    """Draw the attention before and after an exchange, and the difference over the steps that both have.
+    """Draw the attention before and after an exchange.
 
     ``names`` are the task, the kind of network and the swap. Returns the panels, and the run after it.
     """
@@ -114,20 +114,11 @@ def draw_example(
     rows = rows.sort_values("target_position")
     before, after = (Run.of(rows[rows["run"] == run]) for run in ("first", "second"))
     place = int(rows["position"].iloc[0])
-    panels = figure.subplots(1, 3)
+    panels = figure.subplots(1, 2)
     draw_run(panels[0], before, place, f"with “{before.source[place]}”")
     draw_run(panels[1], after, place, f"with “{after.source[place]}”")
-    image = draw_run(panels[2], difference(before, after), place, "change", cmap="PRGn", vmin=-1)
     panels[0].set_ylabel("next word to write", fontsize=9.5)
-    figure.colorbar(image, ax=panels[2], shrink=0.9, label="change", ticks=[-1, 0, 1])
     return panels, after
-
-
-def difference(before: Run, after: Run) -> Run:
-    """Subtract attention over the steps that both runs have; words that changed are written ``old → new``."""
-    pairs = list(zip(before.predicted, after.predicted, strict=False))
-    words = [old if old == new else f"{old} → {new}" for old, new in pairs]
-    return Run(after.source, words, after.attention[: len(pairs)] - before.attention[: len(pairs)])
 
 
 def draw_run(axes: Axes, run: Run, place: int, title: str, **look: object):

@@ -10,17 +10,18 @@ from notebooks.shared.marks import error_bar, grid
 from notebooks.shared.style import ARROW, INK, PART_COLOURS, network_name, task_name
 
 ROWS = {  # key → what is kept, colour
-    "full": ("whole network", INK),
-    "context_only_temporal": ("context: temporal μ only", PART_COLOURS["temporal"]),
-    "context_only_input": ("context: input χ only", PART_COLOURS["input"]),
-    "context_only_residual": ("context: residual Δ only", PART_COLOURS["residual"]),
-    "context_none": ("no context", INK),
-    "decoder_none": ("no decoder path", INK),
+    "full": ("everything", INK),
+    "context_only_temporal": ("attention delivers position μ only", PART_COLOURS["temporal"]),
+    "context_only_input": ("… the word χ only", PART_COLOURS["input"]),
+    "context_only_residual": ("… memory Δ only", PART_COLOURS["residual"]),
+    "context_none": ("… nothing", INK),
+    "decoder_none": ("no decoder state", INK),
 }
+TITLES = {"multi30k_en_fr": "captions, English to French"}
 NOTES = {  # task → what to see, at which row, how far below
-    "one_to_one": ("χ of the context\nis enough", "context_only_input", 0.9),
-    "multi30k_en_fr": ("the decoder's\npath matters", "decoder_none", -0.9),
-    "scan": ("χ is not\nenough here", "context_only_input", 0.9),
+    "one_to_one": ("the word\nis enough", "context_only_input", 0.9),
+    "multi30k_en_fr": ("the decoder's\nstate matters", "decoder_none", -0.9),
+    "scan": ("the word is not\nenough here", "context_only_input", 0.9),
 }
 
 
@@ -50,11 +51,11 @@ def draw_task(axes: Axes, network: Mapping, task: str) -> None:
         axes.annotate(
             text, (accuracy[key]["value"], place), written, va="center", fontsize=9, arrowprops=ARROW
         )
-    axes.set_title(task_name(task), fontsize=10, loc="left")
+    axes.set_title(TITLES.get(task, task_name(task)), fontsize=10, loc="left")
     axes.set_xlim(0, 1.75)
-    axes.set_xticks([0, 0.5, 1])
+    axes.set_xticks([0, 0.5, 1], ["0", "50", "100"])
     axes.set_ylim(len(ROWS) - 0.5, -0.5)
-    axes.set_xlabel("tokens correct")
+    axes.set_xlabel("% of words correct")
 
 
 def chance_of(network: Mapping) -> float:

@@ -26,6 +26,7 @@ MARKERS = {
     "delta_beta_uf": ("^", -0.1),
     "beta_uf_beta_px": ("v", -0.3),
 }
+PALE = "#b8b8b8"  # of what cannot be compared
 PERCENT = (0, 100)
 NOTE = {"textcoords": "data", "va": "center", "arrowprops": ARROW}
 
@@ -42,9 +43,10 @@ class Row:
 
     @classmethod
     def of(cls, result: Result, published: Published, name: str, column: str) -> "Row":
-        """Read the row of a data set and a column of the tables, at the most accurate checkpoint."""
+        """Read the row of a data set and a column of the tables, as published at the best checkpoint."""
         measured = result.values[name]["validation"]["accuracy"]
-        return cls(measured[column]["agreement"], measured["chance"]["value"], published.get((name, column)))
+        ours, chance = measured[column]["agreement_optimistic"], measured["chance"]["value"]
+        return cls(ours, chance, published.get((name, column)))
 
     @property
     def marks(self) -> dict[str, float]:
@@ -68,18 +70,24 @@ def attention_and_probe(result: Result, published: Published) -> Figure:
         return blank()
     _, colour, _ = STYLES[column]
     with grid(1, 1, size=(8.6, 1.1 + 0.36 * len(rows))) as (figure, ((axes,),)):
-        for place, row in enumerate(rows.values()):
+        for place, (name, row) in enumerate(rows.items()):
             dot(axes, row.ours, place, colour, ms=8, within=PERCENT, bar={"lw": 2})
             if row.published is not None:
-                axes.plot(row.published, place, "D", mfc="white", mec=INK, ms=6, mew=1.3)
+                ink = PALE if is_part(name) else INK
+                axes.plot(row.published, place, "D", mfc="white", mec=ink, ms=6, mew=1.3)
             draw_chance(axes, row.chance, place, lw=1.4)
-        clearest = max(rows, key=lambda name: rows[name].room)
+        clearest = max(rows, key=lambda name: (not is_part(name), rows[name].room))
         name_marks(axes, rows[clearest], list(rows).index(clearest), colour)
         axes.set_yticks(range(len(rows)), map(data_name, rows))
         axes.set_ylim(-0.6, len(rows) - 0.2)
         axes.set_xlim(*PERCENT)
-        axes.set_xlabel("% of texts or target words where attention goes to a position that the probe knows")
+        axes.set_xlabel("agreement, % of texts or target words")
     return figure
+
+
+def is_part(name: str) -> bool:
+    """Whether we have less than half of the texts that the paper trained on."""
+    return data_name(name).endswith("(part)")
 
 
 def draw_chance(axes: Axes, chance: float | None, place: float, *, lw: float) -> None:

@@ -78,7 +78,9 @@ def draw_gap(axes: Axes, result: Result, scales: Sequence[float]) -> None:
     rows = shown.set_index("scale").reindex(scales).to_dict("records")
     line_of_dots(axes, range(len(scales)), [without_end(row) for row in rows], INK)
     rule(axes, 0, "#999999")
-    axes.set_ylabel("gap, in doublings of updates")
+    highest = int(np.floor(axes.get_ylim()[1]))
+    axes.set_yticks(range(highest + 1), [f"× {2**doublings}" for doublings in range(highest + 1)])
+    axes.set_ylabel("times as many updates\nas in copying")
 
 
 def without_end(estimate: dict) -> dict:

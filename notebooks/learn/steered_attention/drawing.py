@@ -12,6 +12,7 @@ from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, scale
 from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY, sentences_name
 
 PUSHES = {"toward": (PURPLE, "pushed toward the correct word"), "away": (AMBER, "pushed away from it")}
+ALONE = "#c4c4c4"  # curves of networks that nobody pushes
 WIDTH = 8.6  # inches
 KINDS = ("permutation", "sample", "mixture")
 INTERVENTIONS = {
@@ -28,8 +29,8 @@ INTERVENTIONS = {
     "gold": "attention given",
 }
 EVENTS = {
-    "known": Mark("largest probe correct", PURPLE, "o", 0.22),
-    "sure": Mark("mean probe one half", SKY, "D", 0.0),
+    "known": Mark("words known", PURPLE, "o", 0.22),
+    "sure": Mark("words certain", SKY, "D", 0.0),
     "there": Mark("attention correct", AMBER, "s", -0.22),
 }
 FROZEN = {
@@ -50,16 +51,13 @@ def pushed_courses(result: Result) -> Figure:
     courses = courses[courses["kind"] == "permutation"]
     config = result.config
     panels = (
-        ("", config["push_from"], "push at the start"),
-        (
-            "late_",
-            config["late_from"],
-            f"the same push {config['late_from'] - config['push_from']} updates later",
-        ),
+        ("", config["push_from"], f"pushed after {config['push_from']} updates"),
+        ("late_", config["late_from"], f"pushed after {config['late_from']} updates"),
     )
     with grid(1, len(panels), size=(WIDTH, 3.5), sharex=True, sharey=True) as (figure, (row,)):
         for axes, (prefix, start, title) in zip(row, panels, strict=True):
             axes.axvspan(start, start + config["push_for"], color="#dddddd", lw=0, zorder=0)
+            draw_weights(axes, courses[courses["intervention"] == "alone"], config["length"], ALONE)
             for push, (colour, _) in PUSHES.items():
                 draw_weights(
                     axes, courses[courses["intervention"] == prefix + push], config["length"], colour
@@ -69,8 +67,8 @@ def pushed_courses(result: Result) -> Figure:
             scale_by_uniform(axes)
         row[0].set_ylabel("weight on the next word to write,\ntimes uniform attention's")
         row[0].set_ylim(LOWEST, 1.3 * config["length"])
-        lines = [Line2D([], [], color=colour, label=label) for colour, label in PUSHES.values()]
-        key_above(figure, lines, ncols=2)
+        curves = (*PUSHES.values(), (ALONE, "left alone"))
+        key_above(figure, [Line2D([], [], color=colour, label=label) for colour, label in curves], ncols=3)
     return figure
 
 

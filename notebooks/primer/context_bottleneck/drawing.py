@@ -30,7 +30,7 @@ def bits_by_length(result: Result) -> Figure:
         return blank()
     lengths = sorted(set(pd.DataFrame(result.tables["lengths"])["length"]))
     held = [math.log2(result.config["words"]) * length for length in lengths]
-    further = {"what it holds": ":", "a fixed capacity": "--"}
+    further = {"what it holds": ":", "the most bits of any sentence": "--"}
     with style():
         figure, panels = over_lengths(result, {"bits": "bits of the sentence that arrive"}, further)
         for link, axes in panels["bits"].items():
@@ -60,9 +60,12 @@ def draw_capacity(axes: Axes, bits: float | None, lengths: Sequence[int], held: 
     if bits is None:
         return
     axes.plot(lengths, [min(bits, all_of_it) for all_of_it in held], "--", color=INK, lw=1.2)
-    text = f"{bits:.0f} bits, the most\nof any sentence"
     axes.annotate(
-        text, (lengths[-1] * 0.55, bits), (lengths[0], held[-1] * 0.62), fontsize=9.5, arrowprops=ARROW
+        f"{bits:.0f} bits",
+        (lengths[-1] * 0.55, bits),
+        (lengths[0], held[-1] * 0.62),
+        fontsize=9.5,
+        arrowprops=ARROW,
     )
 
 
