@@ -69,7 +69,7 @@ def draw_points(axes: Axes, learned: pd.DataFrame, attribution: str, result: Res
 
 
 def annotate_shuffled(axes: Axes, points: pd.DataFrame) -> None:
-    """Write above the temporal parts where all sentences may change their order what is remarkable of them."""
+    """Write above the temporal parts where all sentences may change order what is remarkable of them."""
     shuffled = points[(points["task"] == "reordering_100") & (points["part"] == "temporal")]
     if len(shuffled):
         highest = shuffled["exchange_attention"].max()
