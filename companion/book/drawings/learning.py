@@ -117,9 +117,9 @@ def two_labels() -> Drawing:
         "Two labels: the best attention is a corner",
         "A triangle, each point of which is an attention over three positions. The probability of the "
         "correct label, as shade, grows steadily towards corner 3, which is the best attention.",
-        height=300,
+        height=320,
     )
-    drawing.text((170, 16), "Two labels: best in a corner", bold=True)
+    drawing.text((170, 16), "Two labels: best where β is largest", bold=True)
 
     def right(weights: Weights) -> float:
         return 1 / (1 + exp(-(-2 * weights[0] - 0.5 * weights[1] + 2.5 * weights[2])))
@@ -135,9 +135,9 @@ def three_words() -> Drawing:
         "Three words: the best attention is a mixture",
         "The same triangle for the paper’s counterexample. The probability of the correct word is largest "
         "half way between positions 2 and 3, though either alone is almost sure of a wrong word.",
-        height=300,
+        height=320,
     )
-    drawing.text((170, 16), "Three words: best between two", bold=True)
+    drawing.text((170, 16), "Three words: best between two small β", bold=True)
 
     def right(weights: Weights) -> float:
         _, second, third = weights
@@ -161,9 +161,11 @@ def _triangle(drawing: Drawing, probability: Callable[[Weights], float], *, best
             drawing.area([_place(corner) for corner in corners], tone="highlight", opacity=shade)
     top, left, right = CORNERS
     drawing.route(top, left, right, top, tip=False)
-    drawing.text((170, 42), "all on 1")
-    drawing.text((left[0], left[1] + 22), "all on 2")
-    drawing.text((right[0], right[1] + 22), "all on 3")
+    probes = [f"β = {probability(alone):.2g}" for alone in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    drawing.text((170, 42), f"all on 1: {probes[0]}")
+    for (x, y), corner, probe in ((left, "all on 2", probes[1]), (right, "all on 3", probes[2])):
+        drawing.text((x, y + 22), corner)
+        drawing.text((x, y + 40), probe)
     place = _place(best)
     drawing.dot(place, radius=6, tone="highlight")
     drawing.ring(place, radius=10, tone="highlight")

@@ -17,7 +17,9 @@ from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, task_name
 PALE = "#b5b5b5"  # of known families
 KIND = "AED"  # of the matrices
 NARROW = (5.0, 4.2)  # inches, of a panel alone
-WIDTH, HEIGHT = 8.6, 3.1  # inches, of a row of panels
+WIDTH = 8.6  # inches, of a row of matrices
+LOW = 0.3  # of an axis whose points are all below it
+HEIGHT = 2.7  # inches, of one of several panels
 Quantity = tuple[str, str]  # its column of the points, and what a reader calls it
 OWN_TEMPORAL = ("temporal_own", "Share of μ·μ")
 OTHERS = (
@@ -44,14 +46,14 @@ def one_share(result: Result, quantity: Quantity = OWN_TEMPORAL) -> Figure:
 
 
 def row_of_quantities(result: Result, quantities: Sequence[Quantity]) -> Figure:
-    """Draw quantities against typicality, a panel each.
+    """Draw quantities against typicality, a panel each, one below the other.
 
     Args:
         result: of the experiment.
         quantities: for each panel, a column of the points and what a reader calls it.
     """
-    with grid(1, len(quantities), size=(WIDTH, HEIGHT), sharey=True) as (figure, (panels,)):
-        for axes, quantity in zip(panels, quantities, strict=True):
+    with grid(len(quantities), 1, size=(NARROW[0], HEIGHT * len(quantities))) as (figure, panels):
+        for axes, quantity in zip(panels.flat, quantities, strict=True):
             draw_panel(axes, result, quantity)
     return figure
 
@@ -67,7 +69,8 @@ def draw_panel(axes: Axes, result: Result, quantity: Quantity) -> None:
         x, y = networks["typicality"].mean(), networks[column].mean()
         if origin == NEW:
             axes.plot(x, y, ARCHITECTURE_MARKERS[kind], color=colour, ms=7, zorder=3)
-            labels.append((x, y, task_name(task), colour))
+            name = task_name(task) + (" (attention only)" if kind == "AO" else "")
+            labels.append((x, y, name, colour))
         else:
             axes.plot(x, y, ARCHITECTURE_MARKERS[kind], color=PALE, ms=5, zorder=2)
     correlation = result.values[EVERY]["all"][column]
@@ -75,7 +78,8 @@ def draw_panel(axes: Axes, result: Result, quantity: Quantity) -> None:
     axes.set_title(f"{label}{number}", loc="left", fontsize=9.5, fontweight="bold")
     axes.set_xlabel("typicality of attention")
     axes.set_xlim(0, 1.05)
-    axes.set_ylim(-0.05, 1.05)
+    top = LOW if learned[column].max() < LOW else 1
+    axes.set_ylim(-0.08 * top, 1.05 * top)
     write_labels(axes, labels)
 
 

@@ -11,9 +11,10 @@ from notebooks.shared.marks import dot, grid, key_above
 from notebooks.shared.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, WINE, network_name, task_name
 
 WIDTH = 8.6  # inches
-NARROW = 5.2  # inches, which a telephone shows nearly whole
+NARROW = 4.7  # inches, which a telephone shows nearly whole
 PANELS_A_ROW = 4
 ROW = 0.25  # inches, of a row of dots
+TITLE_AT = -0.54  # of a panel's width: where the names of its rows begin
 GREY = "#888888"  # of what chance gives
 KIND_COLOURS = {"AO": INK}  # any other kind is recurrent
 BESIDE = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
@@ -24,8 +25,8 @@ NINE_TENTHS = 0.9  # of the gain, which terms are needed for
 TITLES = (
     "A. Words kept with attention from μ·μ alone",
     "B. Steps at which position parts peak with attention",
-    "C. Variance of a word's states, over that between words",
-    "D. Words whose states point to their translation",
+    "C. Words whose states point to their translation",
+    "D. Variance of a word's states, over that between words",
 )
 
 
@@ -47,29 +48,31 @@ class FourAnalyses:
         spreads, angles = self.tables["spreads_by_kind"], self.tables["angles_by_kind"]
         height = len(TITLES) * (ROW * len(self.kinds) + 0.55)
         with grid(len(TITLES), 1, size=(NARROW, height)) as (figure, panels):
-            kept_panel, peak_panel, spread_panel, angle_panel = panels.flat
+            kept_panel, peak_panel, angle_panel, spread_panel = panels.flat
             self.draw_dots(kept_panel, words, "kept_by_temporal")
             self.draw_dots(peak_panel, peaks, "near_average")
             self.draw_chance(peak_panel, self.tables["offsets"])
             self.draw_dots(spread_panel, spreads[spreads["side"] == "encoder"], "spread")
-            self.draw_dots(angle_panel, angles, "input_aligned", filled=False)
             self.draw_dots(angle_panel, angles, "pooled_aligned")
             self.draw_chance(angle_panel, self.tables["angles"])
             kept_panel.axvline(0, color="#dddddd", lw=1, zorder=0)
-            for share in (kept_panel, peak_panel, angle_panel):
-                share.set_xlim(min(-0.03, share.get_xlim()[0]), 1.03)
+            spread_panel.axvline(1, color="#dddddd", lw=1, zorder=0)
+            shares = (kept_panel, peak_panel, angle_panel)
+            lowest = min(-0.03, *(share.get_xlim()[0] for share in shares))
+            for share in shares:
+                share.set_xlim(lowest, 1.03)
                 share.set_xticks([0, 0.5, 1], ["none", "half", "all"])
             spread_panel.set_xlim(left=-0.03)
             for axes, title in zip(panels.flat, TITLES, strict=True):
-                axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
+                axes.set_title(title, loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
         return figure
 
-    def draw_dots(self, axes: Axes, estimates: pd.DataFrame, quantity: str, *, filled: bool = True) -> None:
+    def draw_dots(self, axes: Axes, estimates: pd.DataFrame, quantity: str) -> None:
         """Draw one quantity of each task and kind, in the row of both."""
         for row in estimates[estimates["quantity"] == quantity].to_dict("records"):
             dot(
                 axes, row, self.row_of(row), colour_of(row["kind"]),
-                marker=ARCHITECTURE_MARKERS[row["kind"]], filled=filled, bar={"lw": 1.3}, ms=6,
+                marker=ARCHITECTURE_MARKERS[row["kind"]], bar={"lw": 1.3}, ms=6,
             )  # fmt: skip
         names = [f"{task_name(task)}, {short_name(kind)}" for task, kind in self.kinds]
         axes.set_ylim(len(names) - 0.5, -0.5)

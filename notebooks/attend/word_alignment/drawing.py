@@ -1,20 +1,12 @@
 """Links that attention gets wrong, whole and rebuilt from some of its terms."""
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from companion.results.result import Result, kinds_of, tasks_of
-from notebooks.shared.style import (
-    ARROW,
-    INK,
-    PART_COLOURS,
-    Dot,
-    at,
-    dot_rows,
-    network_name,
-    style,
-    task_name,
-    write_labels,
-)
+from notebooks.shared.marks import dot, grid, key_above, rule
+from notebooks.shared.style import INK, PART_COLOURS, Dot, at, network_name, task_name
 
 # Neither aligner has parts: a green and a purple that no part of a state has.
 ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
@@ -27,12 +19,9 @@ STYLES = {  # key → label, colour, marker, whether it is open, its place in a 
     "references.ibm_model_1": ("IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", False, -0.15),
     "references.diagonal": ("diagonal", ALIGNER_COLOURS["diagonal"], "D", True, -0.25),
 }
-REMARKS = {  # task → words, what they point to, their place across
-    "reversal": ("learned, looking elsewhere", "attention.full", 0.38),
-    "reordering_100": ("without residuals\nthe links are lost", "attention.no_residual", 0.5),
-    "europarl_de_en": ("hardly better\nthan a diagonal", "attention.full", 0.2),
-}
-NAMED = "reordering_50"  # in the row of this task each point has its name
+ALIGNERS = ("references.ibm_model_1", "references.diagonal")  # which are not attention
+NOT_ALIGNED = ("reversal", "europarl_de_en")  # tasks drawn last: in them full attention errs most
+WIDTH = 4.7  # inches, which a telephone shows nearly whole
 
 
 def dots_of(rate: str) -> list[Dot]:
@@ -41,47 +30,48 @@ def dots_of(rate: str) -> list[Dot]:
 
 
 def error_rates(result: Result) -> Figure:
-    """Draw error rates of the first kind of network, a row for each task, with remarks."""
+    """Draw error rates of the first kind of network, a row for each task, those that it aligns above."""
     kind = next((kind for _, kind, _ in kinds_of(result)), "")
-    tasks = [task for task in tasks_of(result) if kind in result.values[task]]
-    figure = dot_rows(
-        result,
-        {network_name(kind): dots_of("error_rate")},
-        xlabel="alignment error rate (0: all links correct)",
-        xlim=FRAME,
-        rows=[(task_name(task), result.values[task][kind]) for task in tasks],
-        legend=[] if NAMED in tasks else None,
-        row_height=0.58,
-        columns=3,
+    tasks = sorted(
+        (task for task in tasks_of(result) if kind in result.values[task]), key=NOT_ALIGNED.__contains__
     )
-    figure.set_figwidth(7.6)
-    with style():
-        for place, task in enumerate(reversed(tasks)):
-            if task == NAMED:
-                name_points(figure, result.values[task][kind], place)
-            if task in REMARKS:
-                remark(figure, result.values[task][kind], task, place)
+    with grid(1, 1, size=(WIDTH, 1.5 + 0.42 * len(tasks))) as (figure, ((axes,),)):
+        for place, task in enumerate(tasks):
+            rule(axes, place)
+            draw_rates(axes, result.values[task][kind], place)
+        axes.set_yticks(range(len(tasks)), [task_name(task) for task in tasks])
+        axes.set_ylim(len(tasks) - 0.5, -0.5)
+        axes.set_xlim(FRAME)
+        axes.set_xlabel("alignment error rate (0: all links correct)")
+        axes.set_title(
+            f"{network_name(kind)}: links that are wrong", loc="left", fontsize=9.5, fontweight="bold"
+        )
+        key_above(figure, legend(), ncols=2, fontsize=8.5)
     return figure
 
 
-def name_points(figure: Figure, numbers: dict, place: int) -> None:
-    """Write the name of each attention and aligner beside its point in the row at a place."""
-    rates = {key: at(numbers, f"{key}.error_rate") for key in STYLES}
-    labels = [
-        (rates[key]["value"], place + shift, label, colour)
-        for key, (label, colour, _, _, shift) in STYLES.items()
-        if rates[key]
-    ]
-    write_labels(figure.axes[0], labels, size=9)
+def draw_rates(axes: Axes, numbers: dict, place: int) -> None:
+    """Draw the rates of one network on its row: attention as points, the aligners as strokes."""
+    for key, (_, colour, _, is_open, _) in reversed(STYLES.items()):
+        rate = at(numbers, f"{key}.error_rate")
+        if not rate:
+            continue
+        if key in ALIGNERS:
+            line = "--" if is_open else "-"
+            axes.plot(2 * [rate["value"]], [place - 0.3, place + 0.3], line, color=colour, lw=1.6, zorder=1)
+        else:
+            dot(axes, rate, place, colour, filled=not is_open, within=FRAME, ms=7, bar={"lw": 1.3})
 
 
-def remark(figure: Figure, numbers: dict, task: str, place: int) -> None:
-    """Write what is remarkable of a task, if its rate was measured."""
-    words, key, across = REMARKS[task]
-    rate = at(numbers, f"{key}.error_rate")
-    if rate:
-        *_, shift = STYLES[key]
-        figure.axes[0].annotate(
-            words, (rate["value"], place + shift), (across, place + 0.1),
-            fontsize=9, ha="center", va="center", arrowprops=ARROW,
-        )  # fmt: skip
+def legend() -> list[Line2D]:
+    """Return a point for each attention and a stroke for each aligner, with their names."""
+    handles = []
+    for key, (label, colour, _, is_open, _) in STYLES.items():
+        if key in ALIGNERS:
+            handles.append(Line2D([], [], ls="--" if is_open else "-", color=colour, lw=1.6, label=label))
+        else:
+            face = "white" if is_open else colour
+            handles.append(
+                Line2D([], [], ls="", marker="o", color=colour, markerfacecolor=face, ms=7, label=label)
+            )
+    return handles
