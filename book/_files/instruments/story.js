@@ -212,7 +212,7 @@ Instruments.start("story", (stage, data) => {
           ...(shown ? [
             named("sum", WIDTH / 2, 316, [text(`the nine add up to ${signed(total)}`, { size: 16, bold: true })]),
             label("scores", `score of “${source[best]}” ${score(best).toFixed(1)} minus score of “${source[rival]}” ${score(rival).toFixed(1)}`, WIDTH / 2, 342),
-            label("nothing read", "a row of zeros: the writer has read no word of its output yet", WIDTH / 2, 370, { size: 12 }),
+            label("nothing read", "zeros: it has not yet written a word", WIDTH / 2, 370, { size: 12 }),
           ] : [
             named("sum", WIDTH / 2, 316, [text(`why “${source[best]}” and not “${source[rival]}”?`, { size: 16, bold: true })]),
             label("scores", "the nine products add up to the difference of the scores", WIDTH / 2, 342, { size: 12 })]),

@@ -141,14 +141,14 @@ def exchange() -> Drawing:
         "exchange",
         "Exchange of one part",
         "A key is the sum of μ of position 2, χ of cat, and Δ. In three runs one part is exchanged: μ "
-        "for that of position 4, χ for that of dog, Δ for that of another state. Queries are changed "
+        "for that of position 4, χ for that of dog, Δ for that of another memory. Queries are changed "
         "likewise. The scores change, while the values that the context sums do not.",
         height=322,
     )
     columns = (150, 216, 282)
     original = ("μ_2", "χ(cat)", "Δ")
     swapped = ("μ_4", "χ(dog)", "Δ′")
-    labels = (("as it was", ""), ("another", "position"), ("another", "word"), ("another", "state"))
+    labels = (("as it was", ""), ("another", "position"), ("another", "word"), ("another", "memory"))
     for row, (first, second) in enumerate(labels):
         y = 34 + 60 * row
         for line, text in enumerate(filter(None, (first, second))):

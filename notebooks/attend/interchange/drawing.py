@@ -30,10 +30,11 @@ TOO_NARROW = 0.08  # for its number
 
 def moves_over_shares(effects: pd.DataFrame) -> Figure:
     """Draw how far attention moves over the share of a part: position in colour, the other parts faint."""
-    with grid(1, 1, size=(3.9, 4.1)) as (figure, ((axes,),)):
+    with grid(1, 1, size=(3.7, 4.1)) as (figure, ((axes,),)):
         faint = dict.fromkeys(PART_COLOURS, FAINT)
         of_position = effects["part"] == "temporal"
-        draw_points(axes, effects[~of_position], "share", "moves", faint)
+        others = effects[~of_position & effects["learned"]]
+        draw_points(axes, others, "share", "moves", faint, size=3)
         draw_points(axes, effects[of_position], "share", "moves", PART_COLOURS)
         axes.set_title("The larger the share of the position,\nthe further attention moves", loc="left")
         axes.set_xlabel(SHARE)
@@ -45,8 +46,8 @@ def moves_over_shares(effects: pd.DataFrame) -> Figure:
         remark(
             axes, rows_with(effects, alone), ("share", "moves"), "one-to-one,\nattention only", (0.62, 0.98)
         )
-        others = {"part": "residual", "architecture": "AO"}
-        remark(axes, rows_with(effects, others), ("share", "moves"), "words and memory", (0.3, 0.08))
+        rest = {"part": "residual", "architecture": "AO"}
+        remark(axes, rows_with(effects, rest), ("share", "moves"), "words and memory", (0.3, 0.08))
         name_networks(axes, effects, loc="lower right", bbox_to_anchor=(1.02, 0.1))
     return figure
 
@@ -69,11 +70,13 @@ def rows_with(effects: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     return effects[(effects[list(names)] == names).all(axis="columns")]
 
 
-def draw_points(axes: Axes, effects: pd.DataFrame, x: str, y: str, colours: Mapping[str, str]) -> None:
+def draw_points(
+    axes: Axes, effects: pd.DataFrame, x: str, y: str, colours: Mapping[str, str], *, size: float = 5.5
+) -> None:
     """Draw a point for each network and part; hollow where the network has not learned its task."""
     for (part, kind), rows in effects.groupby(["part", "architecture"], sort=False):
         colour = colours[part]
-        look = {"ls": "", "marker": ARCHITECTURE_MARKERS[kind], "ms": 5.5, "alpha": 0.85, "color": colour}
+        look = {"ls": "", "marker": ARCHITECTURE_MARKERS[kind], "ms": size, "alpha": 0.85, "color": colour}
         learned = rows[rows["learned"]]
         axes.plot(learned[x], learned[y], mfc=colour, **look)
         others = rows[~rows["learned"]]
@@ -106,7 +109,8 @@ def transplants(by_task: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
                 draw_bar(
                     axes, place, [by_task[task][name][order]["value"] for order, *_ in ORDERS], numbered=alone
                 )
-            axes.set_title(task_name(task), fontsize=9.5, loc="left")
+            title = "The order turns only if both sides remember it" if alone else task_name(task)
+            axes.set_title(title, fontsize=9.5, loc="left")
             axes.set_xlim(0, 1)
             axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             axes.set_yticks(range(len(TRANSPLANTS)), [SIDES[name] for name in TRANSPLANTS])

@@ -23,7 +23,7 @@ PIECES = {  # of the variance of states: colour of each
     "position only": TEMPORAL,
     "either": PINK,
     "word only": INPUT,
-    "residual": "#e2e2e2",
+    "neither": "#e2e2e2",
 }
 TEXTS = ("multi30k", "tatoeba", "parallel", "aligned")  # of which no network predicts 95 of 100 words
 
@@ -77,22 +77,24 @@ def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:
     if not rows:
         return blank()
     panel = (0.42 if columns == 1 else 0.36) * len(rows) + 0.45
-    size = (4.8, 2 * panel + 0.9) if columns == 1 else (8.6, panel + 0.9)
+    size = (3.75, 2 * panel + 1.1) if columns == 1 else (8.6, panel + 0.9)
     with grid(3 - columns, columns, size=size, sharex=True, sharey=True) as (figure, panels):
         for axes, side in zip(panels.flat, FILL, strict=True):
             for place, row in enumerate(reversed(rows)):
                 draw_pieces(axes, row, side, place)
-            axes.set_title(f"{side} states: position and word explain", loc="left")
+            axes.set_title(
+                f"{side} states: position and word explain", loc="left", x=-0.5 if columns == 1 else 0
+            )
             axes.set_xlim(0, 1.14)
             axes.set_ylim(-0.5, len(rows) - 0.5)
-            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
+            axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
             axes.set_yticks(range(len(rows)), [row_label(row, columns) for row in reversed(rows)], fontsize=9)
             axes.tick_params(axis="y", left=False)
             axes.spines["left"].set_visible(False)
         for axes in panels[-1]:
             axes.set_xlabel("share of the variance of held-out states")
         handles = [Patch(color=colour, label=name) for name, colour in PIECES.items()]
-        key_above(figure, handles, ncols=4, columnspacing=1.2, handlelength=1.2)
+        key_above(figure, handles, ncols=4, columnspacing=0.9, handlelength=0.9, handletextpad=0.4)
     return figure
 
 

@@ -48,13 +48,25 @@ class Panel:
     part: str
     label: str  # of the axis
     named: tuple[str, ...] = ("reordering_0", "reordering_100", "scan", "captions")
+    title: str = ""  # what it shows of the networks at the paper's size; its correlation where there is none
 
 
 INPUT_NAMES = ("reordering_0", "scan", "captions")
 BY_EXCHANGE = (
     (
-        Panel("temporal_moves", "temporal", "moved by another position"),
-        Panel("input_moves", "input", "moved by another word", INPUT_NAMES),
+        Panel(
+            "temporal_moves",
+            "temporal",
+            "moved by another position",
+            title="Alike in all samples: position moves more",
+        ),
+        Panel(
+            "input_moves",
+            "input",
+            "moved by another word",
+            INPUT_NAMES,
+            title="Alike in all samples: the word moves less",
+        ),
     ),
 )
 # Rows are parts, columns are readings: a part's own term and its split share.
@@ -90,8 +102,10 @@ def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = B
         grid = figure.subplots(len(panels), len(panels[0]), squeeze=False)
         for axes, panel in zip(grid.flat, (panel for row in panels for panel in row), strict=True):
             _scatter(axes, rows.dropna(subset=[panel.column]), panel)
-            correlation = written(correlations[panel.column])
-            axes.set_title(f"rank correlation {correlation}", loc="left", fontsize=9)
+            title = f"rank correlation {written(correlations[panel.column])}"
+            if panel.title and result.profile == "paper":
+                title = panel.title
+            axes.set_title(title, loc="left", fontsize=9)
             if axes.get_subplotspec().is_last_row():
                 axes.set_xlabel("typicality of the attention matrix", fontsize=9)
         last = figure.axes[-1]

@@ -18,9 +18,13 @@ NAMES = {task: task_name(task) for task in TASKS}
 NAMES |= {"copying_sample": "copying samples", "copying_permutation": "copying permutations"}
 NAMES |= {"multi30k_en_fr": "captions"}
 ALONG = {  # quantity → label at the end of its line, colour
-    "temporal": ("attention rebuilt from\npositions, beyond uniform", TEMPORAL),
-    "translation": ("translates: share of β\non the correct word", GREEN),
-    "token_accuracy": ("words predicted\ncorrectly", INK),
+    "temporal": ("from positions", TEMPORAL),
+    "translation": ("translates", GREEN),
+    "token_accuracy": ("words right", INK),
+}
+FOUND = {  # title of a task's panel
+    "one_to_one": "one-to-one: positions before translation",
+    "copying_permutation": "permutations: copied, never translated",
 }
 TAKEOVERS = {
     "temporal": Mark("positions (μ·μ)", TEMPORAL, shift=0.36),
@@ -75,14 +79,15 @@ def two_tasks(result: Result, courses: pd.DataFrame, tasks: Sequence[str]) -> Fi
     if not chosen:
         return blank()
     learned = courses[courses["attention"] == "learned"]
-    with grid(1, len(chosen), size=(8.6, 3.4), sharey=True) as (figure, (panels,)):
-        for axes, task in zip(panels, chosen, strict=True):
+    with grid(len(chosen), 1, size=(3.75, 2.7 * len(chosen) + 0.4)) as (figure, panels):
+        for (axes,), task in zip(panels, chosen, strict=True):
             draw_named_lines(axes, learned[learned["task"] == task])
             last = across(learned["step"][learned["task"] == task].max())
             draw_chance(axes, result.values["last"][task]["chance"]["value"], last)
             axes.set_ylim(-0.06, 1.15)
-            axes.set_title(NAMES[task], loc="left")
-        panels[0].set_ylabel("share, or similarity")
+            axes.set_title(FOUND.get(task, NAMES[task]), loc="left")
+            axes.set_ylabel("share, or similarity")
+            axes.spines["bottom"].set_bounds(0, last)
     return figure
 
 
@@ -101,9 +106,9 @@ def draw_named_lines(axes: Axes, courses: pd.DataFrame) -> None:
         if len(rows):
             line_with_band(axes, across(rows["step"]), rows, colour, band=0.14, lw=2)
             ends[label] = (rows["value"].iloc[-1], colour)
-    name_ends(axes, ends, last, closest=0.16, linespacing=1.0)
+    name_ends(axes, ends, last, closest=0.1)
     updates_axis(axes, last)
-    axes.set_xlim(-0.1, last * 1.75)
+    axes.set_xlim(-0.1, last * 1.45)
 
 
 def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
@@ -139,7 +144,7 @@ def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
     if not answers:
         return blank()
     heights = [len(of) + 0.3 for _, of, _ in answers]
-    size = (4.6, 0.5 * sum(heights) + 1.5)
+    size = (3.75, 0.5 * sum(heights) + 1.5)
     with grid(len(answers), 1, size=size, sharex=True, height_ratios=heights) as (figure, panels):
         for (axes,), (title, of, names) in zip(panels, answers, strict=True):
             places = {task: place for place, task in enumerate(reversed(of))}

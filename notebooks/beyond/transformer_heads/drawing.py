@@ -42,7 +42,10 @@ PARTS = {  # share → what it is called at the end of its line, colour of the n
     "mixed_share": ("position and word", WINE),
     "residual_share": ("context, terms with Δ", "#666666"),
 }
-LED_BY = {"one_to_one": "one-to-one: positions carry the scores", "scan": "SCAN: context carries them"}
+LED_BY = {
+    "one_to_one": "one-to-one: positions carry the scores",
+    "scan": "SCAN: context carries most of them",
+}
 
 
 def positions_of(result: Result) -> list[str]:
@@ -63,7 +66,7 @@ def layers_against_typicality(result: Result) -> Figure:
     if heads.empty:
         return blank()
     layers = heads.groupby(["task", "positions", "layer"])[["typicality", "temporal_share"]].mean()
-    with grid(1, 1, size=(4.6, 3.7)) as (figure, ((axes,),)):
+    with grid(1, 1, size=(3.75, 3.7)) as (figure, ((axes,),)):
         for task, (colour, place, end) in CLOUDS.items():
             if task in layers.index.get_level_values("task"):
                 means = layers.loc[task]
@@ -73,22 +76,22 @@ def layers_against_typicality(result: Result) -> Figure:
                 axes.text(*place, JUDGED[task][0], color=colour, ha=end, va="center", fontsize=11)
         axes.set_xlim(0.3, 1)
         axes.set_ylim(-0.02, 1.1)
-        axes.set_xlabel("typicality: how alike heads attend in all sentences")
+        axes.set_xlabel("typicality: how alike in all sentences")
         axes.set_ylabel("position share of the scores")
         axes.set_title(
-            "The more alike a layer attends in all sentences,\nthe more of it is positions", loc="left"
+            "The more alike a layer attends in all\nsentences, the larger its position share", loc="left"
         )
     return figure
 
 
 def shares_over_layers(result: Result) -> Figure:
-    """Draw cross-attention with rotary positions, or else the first kind: a line for each part."""
+    """Draw cross-attention with sinusoidal positions, or else the first kind: a line for each part."""
     kinds = positions_of(result)
-    kind = "rotary" if "rotary" in kinds else kinds[0]
+    kind = "sinusoidal" if "sinusoidal" in kinds else kinds[0]
     tasks = first_task_and_scan(result, kind)
     if not tasks:
         return blank()
-    with grid(len(tasks), 1, size=(4.6, 2.5 * len(tasks) + 0.5), sharex=True) as (figure, panels):
+    with grid(len(tasks), 1, size=(3.75, 2.5 * len(tasks) + 0.5), sharex=True) as (figure, panels):
         for (axes,), task in zip(panels, tasks, strict=True):
             layers = result.values["layers"][task][kind]["cross"].values()
             draw_parts(axes, [layer["trained"] for layer in layers])
@@ -120,7 +123,7 @@ def draw_parts(axes: Axes, layers: list[Mapping[str, Estimate]]) -> None:
             ends[name] = (values[-1], ink)
     name_ends(axes, ends, len(layers), closest=0.11, away=8)
     axes.plot((0.8, len(layers)), (0, 0), color="#bbbbbb", lw=0.8, zorder=0)  # not behind the names
-    axes.set_xlim(0.8, len(layers) + 1.25)
+    axes.set_xlim(0.8, len(layers) + 1.7)
     axes.set_xticks(numbers)
 
 

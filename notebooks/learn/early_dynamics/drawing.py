@@ -28,9 +28,9 @@ DARK = 0.55  # of the largest entry: from here on numbers are white
 
 def counted_words(counts: pd.DataFrame) -> Figure:
     """Draw the count table of the lexicon: the diagonal, words and their translations, is darkest."""
-    with grid(1, 1, size=(4.4, 4.5)) as (figure, ((axes,),)):
+    with grid(1, 1, size=(3.75, 3.9)) as (figure, ((axes,),)):
         draw_table(axes, counts, "lexicon", "counts")
-        axes.set_title("Every word co-occurs most with its translation", loc="left")
+        axes.set_title("Every word co-occurs most\nwith its translation", loc="left")
         axes.set_xlabel("target word")
         axes.set_ylabel("source word")
     return figure
@@ -61,8 +61,18 @@ def counted_and_iterated(counts: pd.DataFrame, corpora: Mapping[str, str]) -> Fi
                 draw_table(axes, counts, corpus, table, numbered=False, room=1.6)
             column[0].set_title(title, loc="left")
             column[1].set_xlabel("target letter")
-        for axes, table in zip(panels[:, 0], ("count table C", "Trans, iterated"), strict=True):
-            axes.set_ylabel(f"{table}\nsource letter")
+        for axes, table in zip(panels[:, 0], ("counted", "iterated"), strict=True):
+            axes.set_ylabel("source letter")
+            axes.text(
+                -0.42,
+                0.5,
+                table,
+                weight="bold",
+                rotation=90,
+                va="center",
+                ha="center",
+                transform=axes.transAxes,
+            )
     return figure
 
 
@@ -121,7 +131,7 @@ def draw_slopes(axes: Axes, rows: pd.DataFrame, outputs: Mapping[str, int]) -> N
             color=colour,
         )
     axes.axhline(1, color=INK, lw=0.8, ls="--", zorder=0)
-    axes.set_ylabel("slope of measured over 2 (C − mean C)")
+    axes.set_ylabel("measured / published")
     axes.set_title("logits (filled): slope 1\nprobabilities (open): slope 1/|O|", loc="left")
 
 
