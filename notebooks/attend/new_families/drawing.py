@@ -69,8 +69,7 @@ def draw_panel(axes: Axes, result: Result, quantity: Quantity) -> None:
         x, y = networks["typicality"].mean(), networks[column].mean()
         if origin == NEW:
             axes.plot(x, y, ARCHITECTURE_MARKERS[kind], color=colour, ms=7, zorder=3)
-            name = task_name(task) + (" (attention only)" if kind == "AO" else "")
-            labels.append((x, y, name, colour))
+            labels.append((x, y, task_name(task), colour))
         else:
             axes.plot(x, y, ARCHITECTURE_MARKERS[kind], color=PALE, ms=5, zorder=2)
     correlation = result.values[EVERY]["all"][column]

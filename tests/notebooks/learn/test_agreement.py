@@ -1,5 +1,6 @@
 """Agreement: what is measured of recordings, numbers of the tables and their intervals, worked by hand."""
 
+import json
 import math
 from functools import partial
 from itertools import permutations
@@ -16,6 +17,7 @@ from companion.results.frames import Table
 from companion.runs.columns import INTERVAL
 from companion.runs.store import Store
 from notebooks.learn.agreement import experiment
+from notebooks.learn.agreement.drawing import is_shown_only
 from notebooks.learn.agreement.experiment import Config, best_checkpoint, contextualise, over_pairs, rows
 from notebooks.shared import agreement as measures
 from notebooks.shared.agreement import measure_agreement, measure_course, measure_salient_words
@@ -496,3 +498,13 @@ def test_best_checkpoint_refuses(given, message):
 )
 def test_contextualise_refuses(given, message):
     assert_refused(partial(contextualise, *given), message)
+
+
+@pytest.mark.parametrize(
+    ("data", "printed"),
+    [("ag_news", "ag-news"), ("yelp", "yelp"), ("amazon", "amzn"), ("imdb", "imdb"), ("sst", "sst")],
+)
+def test_published_numbers_are_pale_where_none_is_judged(pytestconfig, data, printed):
+    expected = json.loads((pytestconfig.rootpath / "claims" / "expected.json").read_text())
+    verdict = expected[f"number-5-{printed}-a-alpha-beta-uf"]["paper"]
+    assert is_shown_only(data) == (verdict == "cannot be judged")
