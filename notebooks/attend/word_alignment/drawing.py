@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 
 from companion.results.result import Result, kinds_of, tasks_of
 from notebooks.shared.marks import dot, grid, key_above, rule
-from notebooks.shared.style import INK, PART_COLOURS, Dot, at, network_name, task_name
+from notebooks.shared.style import INK, PART_COLOURS, Dot, at, blank, network_name, task_name
 
 # Neither aligner has parts: a green and a purple that no part of a state has.
 ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
@@ -35,6 +35,8 @@ def error_rates(result: Result) -> Figure:
     tasks = sorted(
         (task for task in tasks_of(result) if kind in result.values[task]), key=NOT_ALIGNED.__contains__
     )
+    if not tasks:
+        return blank()
     with grid(1, 1, size=(WIDTH, 1.5 + 0.42 * len(tasks))) as (figure, ((axes,),)):
         for place, task in enumerate(tasks):
             rule(axes, place)
