@@ -893,7 +893,7 @@ PROFILES = {
         frozen=4, n_train=0, n_validation=0, train_pairs=0, validation_pairs=0, width=256,
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
-        doubled=("sst",),
+        doubled=("sst", "sst_as_text"),
         # Networks are not kept: seeds 0 and 1 were trained once more for it, the others in the second group.
         salient=("sst", "twenty_newsgroups"), salient_seeds=(0, 1, 4, 5, 6, 7),
     ),
