@@ -20,7 +20,7 @@ NAMES |= {"multi30k_en_fr": "captions"}
 ALONG = {  # quantity → label at the end of its line, colour
     "temporal": ("by position", TEMPORAL),
     "translation": ("knows words", GREEN),
-    "token_accuracy": ("words right", INK),
+    "token_accuracy": ("correct words", INK),
 }
 FOUND = {  # title of a task's panel
     "one_to_one": "one-to-one: attention by position first",
@@ -141,12 +141,12 @@ def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
             for quantity, mark in TAKEOVERS.items():
                 height = place + mark.shift
                 draw_takeover(axes, rows[task, quantity], mark, height)
-                say_how_many_never(axes, rows[task, quantity], mark, (last, height))
+                say_how_many_without_date(axes, rows[task, quantity], mark, (last, height))
         axes.set_yticks(list(places.values()), [NAMES[task] for task in places])
         axes.set_ylim(-0.55, len(tasks) - 0.45)
         powers = range(int(last) + 1)
         axes.set_xticks(powers, [f"{2**power:,}" for power in powers])
-        axes.set_xlim(-1.1, last + 1.6)
+        axes.set_xlim(-1.1, last + 1.8)
         axes.set_xlabel("updates until it is halfway to its final value")
         legend_of(figure, TAKEOVERS.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
     return figure
@@ -233,13 +233,13 @@ def draw_takeover(axes: Axes, row: Mapping, mark: Mark, height: float) -> None:
     dot(axes, row, height, mark.colour, marker=mark.marker, filled=mark.filled, ms=6, mew=1.4)
 
 
-def say_how_many_never(axes: Axes, row: Mapping, mark: Mark, end: tuple[float, float]) -> None:
-    """Say beyond the last update, where some networks never get halfway, how many they are."""
+def say_how_many_without_date(axes: Axes, row: Mapping, mark: Mark, end: tuple[float, float]) -> None:
+    """Say beyond the last update how many networks have no date: they never get halfway, or were there at once."""
     left_out = row["left_out"]
     if not left_out:
         return
     networks = left_out + row["n"]
-    text = "never" if left_out == networks else f"never in {left_out} of {networks}"
+    text = "no date" if left_out == networks else f"no date in {left_out} of {networks}"
     last, height = end
     axes.plot(last + 0.25, height, mark.marker, color=mark.colour, mfc="white", ms=4, mew=1, alpha=0.7)
     axes.text(last + 0.4, height, text, color=mark.colour, fontsize=8, va="center")
