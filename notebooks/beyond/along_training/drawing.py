@@ -234,7 +234,7 @@ def draw_takeover(axes: Axes, row: Mapping, mark: Mark, height: float) -> None:
 
 
 def say_how_many_without_date(axes: Axes, row: Mapping, mark: Mark, end: tuple[float, float]) -> None:
-    """Say beyond the last update how many networks have no date: they never get halfway, or were there at once."""
+    """Say beyond the last update how many networks have no date: never halfway, or at the first look."""
     left_out = row["left_out"]
     if not left_out:
         return
