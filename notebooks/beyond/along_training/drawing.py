@@ -95,7 +95,7 @@ def two_tasks(result: Result, courses: pd.DataFrame, tasks: Sequence[str]) -> Fi
     if not chosen:
         return blank()
     learned = courses[courses["attention"] == "learned"]
-    with grid(len(chosen), 1, size=(3.75, 2.7 * len(chosen) + 0.4)) as (figure, panels):
+    with grid(len(chosen), 1, size=(3.7, 2.7 * len(chosen) + 0.4)) as (figure, panels):
         for (axes,), task in zip(panels, chosen, strict=True):
             draw_named_lines(axes, learned[learned["task"] == task])
             last = across(learned["step"][learned["task"] == task].max())
@@ -161,7 +161,7 @@ def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
         return blank()
     early = risen_at_the_first_look(result)
     heights = [len(of) + 0.3 for _, of, _ in answers]
-    size = (3.75, 0.38 * sum(heights) + 1.9)
+    size = (3.7, 0.38 * sum(heights) + 1.9)
     with grid(len(answers), 1, size=size, sharex=True, height_ratios=heights) as (figure, panels):
         for (axes,), (title, of, names) in zip(panels, answers, strict=True):
             places = {task: place for place, task in enumerate(reversed(of))}

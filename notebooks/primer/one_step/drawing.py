@@ -7,7 +7,7 @@ from matplotlib.ticker import MaxNLocator
 
 from notebooks.shared.style import ARROW, GREEN, INK, OCHRE, PINK, WINE, blank, lines, style
 
-WIDTH, HEIGHT = 3.75, 4.6  # inches; a telephone shows all of it
+WIDTH, HEIGHT = 3.7, 4.6  # inches; a telephone shows all of it
 PERCENT_FROM = 0.05  # smaller shares have no number at their bar
 WEIGHTS = {
     "aime_on_love": ("aime: love", WINE, "-"),
