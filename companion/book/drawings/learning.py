@@ -34,7 +34,7 @@ def step() -> Drawing:
     for centre in x:
         drawing.arrow((centre, 130), (centre, 148))
     drawing.text((8, 144), "softmax", anchor="start", size=SMALL, tone="muted")
-    drawing.text((8, 82), "query · state", anchor="start", size=SMALL, tone="muted")
+    drawing.text((8, 82), "how well it fits", anchor="start", size=SMALL, tone="muted")
     pool = drawing.box((204, 244), "context", size=(92, 30))
     for centre, height, weight in zip(x, (5, 34, 3), (0.1, 0.9, 0.05), strict=True):
         _bar(drawing, (centre, 190), height=height)

@@ -20,7 +20,7 @@ from notebooks.shared.style import (
 
 SHARE = "share of the part’s own term"
 MOVED = "attention moved by its exchange"
-NAMES = {"temporal": "position", "input": "word", "residual": "memory"}
+NAMES = {"temporal": "temporal part", "input": "input part", "residual": "memory"}
 FAINT, GREY = "#d0d0d0", "#777777"
 SIDES = {"none": "nothing", "keys": "the keys", "query": "the queries", "both": "both sides"}
 ORDERS = (("own", "its own order", GREEN), ("other", "the other order", PURPLE))
@@ -36,7 +36,7 @@ def moves_over_shares(effects: pd.DataFrame) -> Figure:
         others = effects[~of_position & effects["learned"]]
         draw_points(axes, others, "share", "moves", faint, size=3)
         draw_points(axes, effects[of_position], "share", "moves", PART_COLOURS)
-        axes.set_title("The larger the share of the position,\nthe further attention moves", loc="left")
+        axes.set_title("The larger the temporal part’s share,\nthe further attention moves", loc="left")
         axes.set_xlabel(SHARE)
         axes.set_ylabel(MOVED)
         axes.set_ylim(-0.03, 1.05)
@@ -47,7 +47,7 @@ def moves_over_shares(effects: pd.DataFrame) -> Figure:
             axes, rows_with(effects, alone), ("share", "moves"), "one-to-one,\nattention only", (0.62, 0.98)
         )
         rest = {"part": "residual", "architecture": "AO"}
-        remark(axes, rows_with(effects, rest), ("share", "moves"), "words and memory", (0.3, 0.08))
+        remark(axes, rows_with(effects, rest), ("share", "moves"), "input parts and memory", (0.3, 0.08))
         name_networks(axes, effects, loc="lower right", bbox_to_anchor=(1.02, 0.1))
     return figure
 

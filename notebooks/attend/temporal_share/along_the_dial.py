@@ -1,5 +1,7 @@
 """Effects and shares of the parts over the dial, in both sides of a score together and in each."""
 
+from collections.abc import Mapping
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -10,19 +12,19 @@ from notebooks.shared.suite import DIAL
 
 Lines = dict[str, tuple[str, str]]  # column → label and colour
 KIND = "AED"
-NAMED = {"temporal": "position", "input": "word", "residual": "memory"}
+NAMED = {"temporal": "temporal part", "input": "input part", "residual": "memory"}
 
 
-def lines_of_parts(column: str, label: str = "{}") -> Lines:
-    """Return a line for each part, from the name of its column and that of its label."""
-    return {column.format(part): (label.format(name), PART_COLOURS[part]) for part, name in NAMED.items()}
+def lines_of_parts(column: str, names: Mapping[str, str] = NAMED) -> Lines:
+    """Return a line for each part, from the name of its column and what the line is called."""
+    return {column.format(part): (name, PART_COLOURS[part]) for part, name in names.items()}
 
 
 BY_SHARES = {
     "own terms": {
-        "temporal_share": ("position", PART_COLOURS["temporal"]),
-        "input_share": ("word", PART_COLOURS["input"]),
-        "residual_own": ("memory", PART_COLOURS["residual"]),
+        "temporal_share": (NAMED["temporal"], PART_COLOURS["temporal"]),
+        "input_share": (NAMED["input"], PART_COLOURS["input"]),
+        "residual_own": (NAMED["residual"], PART_COLOURS["residual"]),
     },
     "split shares": lines_of_parts("{}_split"),
 }
@@ -42,16 +44,23 @@ def has_the_dial(result: Result) -> bool:
     return len(settings) > 2 and all(KIND in result.values["by_task"][task] for task in settings)
 
 
-def by_exchange(result: Result, label: str = "{}", *, width: float = 6.4) -> Figure:
-    """Draw how far attention moves when a part is exchanged, with the parts named in plain words."""
+def by_exchange(
+    result: Result,
+    names: Mapping[str, str] = NAMED,
+    *,
+    title: str = "The freer the order,\nthe less the temporal part counts",
+    width: float = 3.65,
+    right: float = 155,
+) -> Figure:
+    """Draw how far attention moves when a part is exchanged; the axis ends at ``right``, after the names."""
     with style():
         figure = Figure(figsize=(width, 3.4))
         axes = figure.subplots()
-        draw_lines(axes, result, lines_of_parts("{}_moves", label))
-        axes.set_xlim(-4, 135)
+        draw_lines(axes, result, lines_of_parts("{}_moves", names))
+        axes.set_xlim(-4, right)
         axes.set_xlabel("sentences that may change their word order, %", fontsize=9)
         axes.set_ylabel(MOVES)
-        axes.set_title("The freer the order, the less position counts", loc="left", fontsize=10)
+        axes.set_title(title, loc="left", fontsize=10)
     return figure
 
 
@@ -83,7 +92,7 @@ def side_by_side(result: Result, lines_of_panels: dict[str, Lines], label: str) 
         for axes, (title, lines) in zip(panels, lines_of_panels.items(), strict=True):
             draw_lines(axes, result, lines)
             axes.set_title(title, loc="left", fontsize=10)
-            axes.set_xlim(-4, 132)
+            axes.set_xlim(-4, 146)
         panels[0].set_ylabel(label)
     return figure
 

@@ -57,29 +57,32 @@ BY_EXCHANGE = (
         Panel(
             "temporal_moves",
             "temporal",
-            "moved by another position",
-            title="Alike in all samples: position moves more",
+            "moved by another temporal part",
+            title="Alike in all samples: temporal parts move more",
         ),
         Panel(
             "input_moves",
             "input",
-            "moved by another word",
+            "moved by another input part",
             INPUT_NAMES,
-            title="Alike in all samples: the word moves less",
+            title="Alike in all samples: input parts move less",
         ),
     ),
 )
 # Rows are parts, columns are readings: a part's own term and its split share.
 BY_SHARES = (
     (
-        Panel("temporal_share", "temporal", "own term of the position, μ·μ"),
+        Panel("temporal_share", "temporal", "own term of the temporal part, μ·μ"),
         Panel(
-            "temporal_split", "temporal", "split share of the position", ("reordering_0", "scan", "captions")
+            "temporal_split",
+            "temporal",
+            "split share of the temporal part",
+            ("reordering_0", "scan", "captions"),
         ),
     ),
     (
-        Panel("input_share", "input", "own term of the word, χ·χ", INPUT_NAMES),
-        Panel("input_split", "input", "split share of the word", INPUT_NAMES),
+        Panel("input_share", "input", "own term of the input part, χ·χ", INPUT_NAMES),
+        Panel("input_split", "input", "split share of the input part", INPUT_NAMES),
     ),
 )
 ALONE_LABEL = "similarity of attention from {} alone"
@@ -248,7 +251,9 @@ def _letters(matrix: list[list[float]]) -> str:
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
-    drawn = by_exchange(Result.load(folder / "temporal_share.json"), "another {}")
+    names = {"temporal": "another position", "input": "another word", "residual": "another memory"}
+    title = "The freer the order, the less position counts"
+    drawn = by_exchange(Result.load(folder / "temporal_share.json"), names, title=title, width=6.4, right=135)
     return folder / "temporal_share.svg", as_svg(drawn, "path")
 
 

@@ -18,40 +18,56 @@ NAMES = {task: task_name(task) for task in TASKS}
 NAMES |= {"copying_sample": "copying samples", "copying_permutation": "copying permutations"}
 NAMES |= {"multi30k_en_fr": "captions"}
 ALONG = {  # quantity → label at the end of its line, colour
-    "temporal": ("from positions", TEMPORAL),
-    "translation": ("translates", GREEN),
-    "token_accuracy": ("words right", INK),
+    "temporal": ("by position", TEMPORAL),
+    "translation": ("knows words", GREEN),
+    "token_accuracy": ("correct words", INK),
 }
 FOUND = {  # title of a task's panel
-    "one_to_one": "one-to-one: positions before translation",
-    "copying_permutation": "permutations: copied, never translated",
+    "one_to_one": "one-to-one: attention by position first",
+    "copying_permutation": "permutations: copied, never known",
 }
 TAKEOVERS = {
-    "temporal": Mark("positions (μ·μ)", TEMPORAL, shift=0.36),
-    "input": Mark("word to word (χ·χ)", INPUT, "s", shift=0.216),
+    "temporal": Mark("by position (μ·μ)", TEMPORAL, shift=0.36),
+    "input": Mark("by word (χ·χ)", INPUT, "s", shift=0.216),
     "with_input": Mark("terms with a χ", INPUT, "D", shift=0.072, filled=False),
-    "on_word": Mark("attention finds the word", ROSE, "^", shift=-0.072),
-    "translation": Mark("translates", GREEN, shift=-0.216),
-    "word_accuracy": Mark("ranks first", GREEN, "v", shift=-0.36, filled=False),
+    "on_word": Mark("attends, by share", ROSE, "^", shift=-0.072),
+    "translation": Mark("knows, by share", GREEN, shift=-0.216),
+    "word_accuracy": Mark("knows, by rank", GREEN, "v", shift=-0.36, filled=False),
 }
-ABOVE, BESIDE = (0, 0.3), (0.35, 0)  # how far to the right of a mark its name is, and how far above
+KNOWS, ATTENDS = Mark("knows it", GREEN), Mark("attends to it", ROSE, "^")
+EVENTS = {  # knowledge and attention, each measured by rank and by share
+    "word_accuracy": KNOWS,
+    "attention_accuracy": ATTENDS,
+    "translation": KNOWS,
+    "on_word": ATTENDS,
+    "temporal": TAKEOVERS["temporal"],
+    "input": TAKEOVERS["input"],
+}
+ABOVE, BESIDE = (0, 0.33), (0.35, 0)  # how far to the right of a mark its name is, and how far above
 ANSWERS = (  # title, tasks from above, names: quantity, row, text, which of its ends is at the mark, where
     (
-        "On captions and in one-to-one, attention follows\npositions long before the network translates",
-        ("multi30k_en_fr", "one_to_one", "reordering"),
+        "By rank, a network knows the correct word\nbefore it attends to it",
+        ("reordering", "copying_sample", "multi30k_en_fr", "one_to_one"),
         (
-            ("temporal", "multi30k_en_fr", "positions", "center", ABOVE),
-            ("input", "multi30k_en_fr", "word to word", "center", ABOVE),
-            ("translation", "multi30k_en_fr", "translates", "left", BESIDE),
+            ("word_accuracy", "reordering", "knows it", "center", ABOVE),
+            ("attention_accuracy", "reordering", "attends to it", "center", ABOVE),
         ),
     ),
     (
-        "In three tasks the network ranks the correct word\nfirst before attention finds it",
-        ("reordering", "copying_sample", "multi30k_en_fr"),
+        "By share, the two come close together",
+        ("one_to_one", "copying_sample", "reordering", "multi30k_en_fr"),
         (
-            ("word_accuracy", "reordering", "ranks first", "center", ABOVE),
-            ("on_word", "reordering", "attention finds it", "left", ABOVE),
-            ("translation", "multi30k_en_fr", "translates", "left", BESIDE),
+            ("translation", "one_to_one", "knows it", "right", (-0.35, 0)),
+            ("on_word", "one_to_one", "attends to it", "left", BESIDE),
+        ),
+    ),
+    (
+        "Attention by position can come long before\nknowledge by share",
+        ("multi30k_en_fr", "one_to_one", "reordering"),
+        (
+            ("temporal", "multi30k_en_fr", "by position", "center", ABOVE),
+            ("input", "multi30k_en_fr", "by word", "center", ABOVE),
+            ("translation", "multi30k_en_fr", "knows it", "left", BESIDE),
         ),
     ),
 )
@@ -79,7 +95,7 @@ def two_tasks(result: Result, courses: pd.DataFrame, tasks: Sequence[str]) -> Fi
     if not chosen:
         return blank()
     learned = courses[courses["attention"] == "learned"]
-    with grid(len(chosen), 1, size=(3.75, 2.7 * len(chosen) + 0.4)) as (figure, panels):
+    with grid(len(chosen), 1, size=(3.7, 2.7 * len(chosen) + 0.4)) as (figure, panels):
         for (axes,), task in zip(panels, chosen, strict=True):
             draw_named_lines(axes, learned[learned["task"] == task])
             last = across(learned["step"][learned["task"] == task].max())
@@ -125,39 +141,43 @@ def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
             for quantity, mark in TAKEOVERS.items():
                 height = place + mark.shift
                 draw_takeover(axes, rows[task, quantity], mark, height)
-                say_how_many_never(axes, rows[task, quantity], mark, (last, height))
+                say_how_many_without_date(axes, rows[task, quantity], mark, (last, height))
         axes.set_yticks(list(places.values()), [NAMES[task] for task in places])
         axes.set_ylim(-0.55, len(tasks) - 0.45)
         powers = range(int(last) + 1)
         axes.set_xticks(powers, [f"{2**power:,}" for power in powers])
-        axes.set_xlim(-1.1, last + 1.6)
+        axes.set_xlim(-1.1, last + 1.8)
         axes.set_xlabel("updates until it is halfway to its final value")
         legend_of(figure, TAKEOVERS.values(), ncols=3, mew=1.4, ms=6, handletextpad=0.3)
     return figure
 
 
 def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
-    """Draw a row for each task: a line through what answers the question, in the order of rising."""
+    """Draw a panel for each answer, and in it a row for each task: its marks, joined."""
     rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
     answers = [(title, [task for task in of if task in tasks], names) for title, of, names in ANSWERS]
     answers = [answer for answer in answers if answer[1]]
     if not answers:
         return blank()
+    early = risen_at_the_first_look(result)
     heights = [len(of) + 0.3 for _, of, _ in answers]
-    size = (3.75, 0.5 * sum(heights) + 1.5)
+    size = (3.7, 0.38 * sum(heights) + 1.9)
     with grid(len(answers), 1, size=size, sharex=True, height_ratios=heights) as (figure, panels):
         for (axes,), (title, of, names) in zip(panels, answers, strict=True):
             places = {task: place for place, task in enumerate(reversed(of))}
             for task, place in places.items():
-                quantities = {name for name, *_ in names if rises_in_most(rows[task, name])}
-                draw_order(axes, {name: rows[task, name] for name in quantities}, place)
+                events = {name: rows[task, name] for name, *_ in names}
+                draw_order(axes, events, place)
+                for name in events:
+                    if (task, name) in early and not rises_in_most(events[name]):
+                        draw_early(axes, early[task, name], EVENTS[name], place)
             for quantity, asked, text, end, (right, up) in names:
                 task = asked if asked in places else of[0]
                 if rows[task, quantity]["value"] is not None:
                     x, y = rows[task, quantity]["value"] + right, places[task] + up
-                    axes.text(x, y, text, color=TAKEOVERS[quantity].colour, ha=end, va="center")
+                    axes.text(x, y, text, color=EVENTS[quantity].colour, ha=end, va="center")
             axes.set_title(title, loc="left", x=-0.34)
-            axes.set_yticks(list(places.values()), [NAMES[task] for task in places], fontsize=10)
+            axes.set_yticks(list(places.values()), [NAMES[task] for task in places], fontsize=9.5)
             axes.set_ylim(-0.4, len(of) - 0.4)
             axes.tick_params(left=False)
             axes.spines["left"].set_visible(False)
@@ -169,13 +189,36 @@ def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
     return figure
 
 
-def draw_order(axes: Axes, risen: Mapping[str, Mapping], place: float) -> None:
-    """Join the marks of quantities that rise in one task, in one row."""
+def draw_order(axes: Axes, events: Mapping[str, Mapping], place: float) -> None:
+    """Join the marks of what rises in most networks on one task, in one row."""
+    risen = {name: row for name, row in events.items() if rises_in_most(row)}
     updates = [row["value"] for row in risen.values()]
     if updates:
         axes.plot([min(updates), max(updates)], [place, place], color="#dddddd", lw=5, zorder=0)
-    for name in sorted(risen, key=list(TAKEOVERS).index):
-        draw_takeover(axes, risen[name], TAKEOVERS[name], place)
+    for name in sorted(risen, key=list(EVENTS).index):
+        draw_takeover(axes, risen[name], EVENTS[name], place)
+
+
+def draw_early(axes: Axes, step: float, mark: Mark, place: float) -> None:
+    """Draw that a quantity was past the middle when it was first looked at after the start."""
+    axes.plot(np.log2(step), place, "<", color=mark.colour, mfc="white", ms=6, mew=1.4)
+    axes.text(np.log2(step) + 0.35, place, f"by update {step:.0f}", color=mark.colour, va="center")
+
+
+def risen_at_the_first_look(result: Result) -> dict[tuple[str, str], float]:
+    """Return, by task and quantity, the first update looked at, where the mean is past the middle there."""
+    courses = pd.DataFrame(result.tables["courses"])
+    learned = courses[courses["attention"] == "learned"].dropna(subset="value").sort_values("step")
+    steps = {}
+    for key, rows in learned.groupby(["task", "quantity"]):
+        values = rows["value"].to_list()
+        if (
+            len(values) > 2
+            and values[-1] - values[0] >= result.config["least"]
+            and 2 * values[1] >= values[0] + values[-1]
+        ):
+            steps[key] = float(rows["step"].iloc[1])
+    return steps
 
 
 def last_of(result: Result) -> float:
@@ -190,13 +233,13 @@ def draw_takeover(axes: Axes, row: Mapping, mark: Mark, height: float) -> None:
     dot(axes, row, height, mark.colour, marker=mark.marker, filled=mark.filled, ms=6, mew=1.4)
 
 
-def say_how_many_never(axes: Axes, row: Mapping, mark: Mark, end: tuple[float, float]) -> None:
-    """Say beyond the last update, where some networks never get halfway, how many they are."""
+def say_how_many_without_date(axes: Axes, row: Mapping, mark: Mark, end: tuple[float, float]) -> None:
+    """Say beyond the last update how many networks have no date: never halfway, or at the first look."""
     left_out = row["left_out"]
     if not left_out:
         return
     networks = left_out + row["n"]
-    text = "never" if left_out == networks else f"never in {left_out} of {networks}"
+    text = "no date" if left_out == networks else f"no date in {left_out} of {networks}"
     last, height = end
     axes.plot(last + 0.25, height, mark.marker, color=mark.colour, mfc="white", ms=4, mew=1, alpha=0.7)
     axes.text(last + 0.4, height, text, color=mark.colour, fontsize=8, va="center")
