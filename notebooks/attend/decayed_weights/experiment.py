@@ -25,7 +25,7 @@ class Config(BaseConfig):
         "quick", "set by the profile: which training settings and data sizes are used, quick or paper"
     )
     task: Task = setting("one_to_one", "task of the suite, by name")
-    seeds: Positive = setting(2, "networks for each set of penalised weights, seeds 0 … seeds − 1")
+    seeds: Positive = setting(1, "networks for each set of penalised weights, seeds 0 … seeds − 1")
     width: Positive | None = setting(None, "of states and embeddings; the plan's by default")
     steps: Positive | None = setting(None, "updates of every network; the plan's number by default")
     weight_decay: AboveZero = setting(1e-3, "L2 penalty, added to the gradient")

@@ -14,6 +14,7 @@ from notebooks.shared.marks import Mark, key_above, matrix, rule
 from notebooks.shared.style import INK, PART_COLOURS, Dot, draw_dot, style, task_name
 
 INPUT, RESIDUAL = PART_COLOURS["input"], PART_COLOURS["residual"]
+WIDTH = 3.75  # inches, which a telephone shows whole
 SWAPS = {
     "join": "and ↔ after",
     "opening": "opening: staying ↔ reversing",
@@ -40,8 +41,8 @@ LEADING = (
 )  # exchanges of the first figure
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
 NOTES = (  # exchange, route, what is said of it, where along the axis
-    (("scan", "join"), "encoder_context", "through other words' states", 0.62),
-    (("reordering_50", "modifier"), "encoder_input", "half through its own component", 0.78),
+    (("scan", "join"), "encoder_context", "through other words' states", 0.6),
+    (("reordering_50", "modifier"), "encoder_input", "half through its own component", 0.6),
 )
 
 
@@ -83,9 +84,9 @@ def example_and_routes(result: Result, kind: str) -> Figure:
     task = "scan" if "scan" in result.values else tasks_of(result)[0]
     swap = swaps_of(result, task, ("order",))[0]
     with style():
-        figure = Figure(figsize=(8.6, 5.1))
-        above, below = figure.subfigures(2, 1, height_ratios=(2.3, 2.4))
-        panels, second = draw_example(above, result, (task, kind, swap))
+        figure = Figure(figsize=(WIDTH, 7.0))
+        above, below = figure.subfigures(2, 1, height_ratios=(3.9, 3.5))
+        panels, second = draw_example(above, result, (task, kind, swap), columns=1)
         if task == "scan":
             fork = second.attention[0].argmax()
             panels[1].annotate(
@@ -102,7 +103,7 @@ def example_and_routes(result: Result, kind: str) -> Figure:
 
 
 def draw_example(
-    figure: Figure | SubFigure, result: Result, names: tuple[str, str, str]
+    figure: Figure | SubFigure, result: Result, names: tuple[str, str, str], columns: int = 2
 ) -> tuple[Sequence[Axes], Run]:
     """Draw the attention before and after an exchange.
 
@@ -114,7 +115,7 @@ def draw_example(
     rows = rows.sort_values("target_position")
     before, after = (Run.of(rows[rows["run"] == run]) for run in ("first", "second"))
     place = int(rows["position"].iloc[0])
-    panels = figure.subplots(1, 2)
+    panels = figure.subplots(2 // columns, columns)
     draw_run(panels[0], before, place, f"with “{before.source[place]}”")
     draw_run(panels[1], after, place, f"with “{after.source[place]}”")
     panels[0].set_ylabel("next word to write", fontsize=9.5)
@@ -161,12 +162,12 @@ def draw_routes(figure: SubFigure, result: Result, kind: str) -> None:
     )
     axes.set_ylim(-0.6, len(exchanges) - 0.2)
     axes.set_xlim(-0.05, 1.03)
-    axes.set_xlabel("share of the change of the scores where the translations part")
+    axes.set_xlabel("share of the change of the scores")
     handles = []
     for mark in ROUTES.values():
         face = mark.colour if mark.filled else "white"
         handles += axes.plot([], [], ls="", marker=mark.marker, color=mark.colour, mfc=face, label=mark.label)
-    key_above(figure, handles, ncols=3, handletextpad=0.2)
+    key_above(figure, handles, ncols=1, handletextpad=0.2)
 
 
 def dots_of(marks: Mapping[str, Mark], key: str) -> list[Dot]:

@@ -6,23 +6,23 @@ from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.attend.variants.names import KINDS, PLAIN, VARIANT_MEANINGS
-from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, line_of_dots, rule
+from notebooks.shared.marks import Mark, dots, grid, key_above, line_of_dots, rule
 from notebooks.shared.style import GREEN, INK, OCHRE, PART_COLOURS, network_name, task_name
 
 WIDTH = 8.6  # inches
-NARROW = 6.2
+NARROW = 3.75  # which a telephone shows whole
+TITLE_AT = -0.31  # of a panel's width: above the names of its rows
 WITH_AFTER = r"_\d+$"  # ends the name of a task whose lists have "after"
 SHARES = {
-    "temporal_own": Mark("μ·μ", PART_COLOURS["temporal"], shift=-0.2),
-    "input_own": Mark("χ·χ", PART_COLOURS["input"], "s"),
-    "input_delta_own": Mark("(χ+Δ)·(χ+Δ)", PART_COLOURS["residual"], "D", shift=0.2, filled=False),
+    "temporal_own": Mark("position", PART_COLOURS["temporal"], shift=-0.12, ms=6),
+    "input_delta_own": Mark("words and residuals", "#707070", "D", shift=0.12, filled=False, ms=5),
 }
 SHORT = {
     PLAIN: "plain",
-    "context_readout": "output from context alone",
+    "context_readout": "output from\ncontext alone",
     "gated": "gated states",
     "learned_maps": "learned maps",
-    "authors_defaults": "authors' defaults",
+    "authors_defaults": "authors'\ndefaults",
 }
 ON_THE_DIAL = {
     "token_accuracy": ("word accuracy", INK, ":"),
@@ -34,51 +34,58 @@ ON_THE_DIAL = {
 
 
 def variants_beside_plain(result: Result) -> Figure:
-    """Draw shares of own terms, a row for each network, in a panel for each task.
+    """Draw shares of own terms, a row for each network, in a panel for each task and kind of network.
 
-    A pale line from top to bottom of a kind's rows is the plain network's share of μ·μ.
+    The pale line of a panel is at the plain network's share of μ·μ.
 
     Args:
         result: of the experiment.
     """
     estimates = pd.DataFrame(result.tables["by_kind"])
     estimates = estimates[~estimates["task"].str.contains(WITH_AFTER)]
-    by_task = dict(list(estimates.groupby("task", sort=False)))
-    rows = {
-        task: rows_of(set(zip(of_task["kind"], of_task["variant"], strict=True)))
-        for task, of_task in by_task.items()
+    panels_of = {
+        (task, kind): of_panel
+        for task, of_task in estimates.groupby("task", sort=False)
+        for kind, of_panel in sorted(of_task.groupby("kind"), key=lambda panel: panel[0] != "AED")
     }
-    heights = [len(of_task) + 1 for of_task in rows.values()]
-    size = (NARROW, 0.34 * sum(heights) + 1.5)
-    with grid(len(rows), 1, size=size, sharex=True, gridspec_kw={"height_ratios": heights}) as (
-        figure,
-        panels,
-    ):
-        for axes, (task, of_task) in zip(panels[:, 0], by_task.items(), strict=True):
-            draw_task(axes, of_task, rows[task])
-            axes.set_title(task_name(task), loc="left", fontsize=10)
-            axes.set_yticks(range(len(rows[task])), [name_of(*row) for row in rows[task]], fontsize=9)
-            axes.set_ylim(len(rows[task]) - 0.5, -0.5)
+    heights = [of_panel["variant"].nunique() + 0.5 for of_panel in panels_of.values()]
+    size = (NARROW, 0.32 * (sum(heights) + 0.45) + 0.3 * len(heights) + 0.4)
+    look = {"sharex": True, "gridspec_kw": {"height_ratios": [heights[0] + 0.45, *heights[1:]]}}
+    with grid(len(panels_of), 1, size=size, **look) as (figure, panels):
+        for axes, ((task, kind), of_panel) in zip(panels.flat, panels_of.items(), strict=True):
+            draw_variants(axes, of_panel)
+            title = f"{network_name(kind)}, {task_name(task)}"
+            axes.set_title(title, loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
+        name_shares(panels[0, 0], next(iter(panels_of.values())))
         panels[-1, 0].set_xlabel("share of the covariance with the score")
-        legend_of(figure, SHARES.values(), ncols=3)
     return figure
 
 
-def rows_of(measured: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return kinds and variants that were measured, attention only first, each kind's plain network on top.
+def draw_variants(axes: Axes, estimates: pd.DataFrame) -> None:
+    """Draw both shares of each network of one kind on one task, and a line at that of the plain one."""
+    by_variant = {
+        variant: rows.set_index("quantity").to_dict("index")
+        for variant, rows in estimates.groupby("variant", sort=False)
+    }
+    shown = [variant for variant in VARIANT_MEANINGS if variant in by_variant]
+    for place, variant in enumerate(shown):
+        rule(axes, place)
+        dots(axes, by_variant[variant], SHARES, place, lw=1.3)
+    if PLAIN in by_variant:
+        share = by_variant[PLAIN]["temporal_own"]["value"]
+        ends = [-0.4, len(shown) - 0.5]
+        axes.plot([share, share], ends, color=SHARES["temporal_own"].colour, lw=1, alpha=0.4, zorder=0)
+    axes.set_yticks(range(len(shown)), [SHORT[variant] for variant in shown], fontsize=9)
+    axes.set_ylim(len(shown) - 0.5, -0.75)
+    axes.set_xlim(-0.05, 1.03)
 
-    >>> rows_of({("AED", "plain"), ("AO", "gated"), ("AO", "plain")})
-    [('AO', 'plain'), ('AO', 'gated'), ('AED', 'plain')]
-    """
-    rows = []
-    for kind in ("AO", "AED"):
-        rows += [(kind, name) for name in VARIANT_MEANINGS if (kind, name) in measured]
-    return rows
 
-
-def name_of(kind: str, variant: str) -> str:
-    """Return what a row is called; only the plain network's has the name of its kind."""
-    return network_name(kind) if variant == PLAIN else SHORT[variant]
+def name_shares(axes: Axes, estimates: pd.DataFrame) -> None:
+    """Write above the first row of a panel which mark is which share."""
+    first = estimates[estimates["variant"] == estimates["variant"].iloc[0]].set_index("quantity")["value"]
+    axes.set_ylim(top=-1.2)
+    for quantity, mark in SHARES.items():
+        axes.text(first[quantity], -0.65, mark.label, color=mark.colour, ha="center", fontsize=9)
 
 
 def rows_in(result: Result) -> dict[str, str]:
@@ -104,24 +111,8 @@ def name_of_task(task: str) -> str:
 
 def row_name(kind: str, variant: str) -> str:
     """Return the name of a kind of network with what is built differently."""
-    return network_name(kind) if variant == PLAIN else f"{network_name(kind)}, {SHORT[variant]}"
-
-
-def draw_task(axes: Axes, estimates: pd.DataFrame, rows: list[tuple[str, str]]) -> None:
-    """Draw both shares of each network on one task, and lines at those of the plain ones."""
-    by_row = dict(list(estimates.groupby(["kind", "variant"], sort=False)))
-    for place, row in enumerate(rows):
-        rule(axes, place)
-        if row in by_row:
-            by_quantity = by_row[row].set_index("quantity").to_dict("index")
-            dots(axes, by_quantity, SHARES, place, lw=1.3)
-    for kind in KINDS:
-        places = [place for place, (of_kind, _) in enumerate(rows) if of_kind == kind]
-        if places and (kind, PLAIN) in by_row:
-            share = by_row[kind, PLAIN].set_index("quantity")["value"]["temporal_own"]
-            ends = [places[0] - 0.4, places[-1] + 0.4]
-            axes.plot([share, share], ends, color=SHARES["temporal_own"].colour, lw=1, alpha=0.4, zorder=0)
-    axes.set_xlim(-0.05, 1.03)
+    name = network_name(kind)
+    return name if variant == PLAIN else f"{name}, {SHORT[variant].replace(chr(10), ' ')}"
 
 
 def dial_of_after(result: Result) -> Figure:

@@ -154,16 +154,16 @@ class Config(PlannedConfig):
     )
     further: tuple[Task, ...] = setting((), "further tasks of variants that attention only alone has")
     after: tuple[Percent, ...] = setting(
-        (50,), "percent of lists of SCAN that have 'after'; plain networks are also trained on lists without"
+        (), "percent of lists of SCAN that have 'after'; plain networks are also trained on lists without"
     )
 
 
 PROFILES = {
-    "quick": Config(seeds=1),
+    "quick": Config(seeds=1, variant=("context_readout", "gated", "learned_maps")),
     "paper": Config(
         scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK,), after=(50,)
     ),
-    "tiny": Config(seeds=1, width=8, steps=3, fit_samples=100),
+    "tiny": Config(seeds=1, after=(50,), width=8, steps=3, fit_samples=100),
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ ORDERS = {"copy": "the order of the source", "permuted": "one other order for al
 class Config(BaseConfig):
     """Settings; a network is a scale × an order × a seed."""
 
-    seeds: Positive = setting(3, "networks of each scale and order")
+    seeds: Positive = setting(2, "networks of each scale and order")
     scales: tuple[Annotated[float, Field(ge=0)], ...] = setting(
         (0.0, 1.0), "of the position codes, as multiples of that of the word embeddings, ascending"
     )
@@ -67,7 +67,6 @@ PROFILES = {
         learning_rate=4e-3,
     ),
     "tiny": Config(
-        seeds=2,
         scales=(0.0, 0.1, 0.3, 1.0, 3.0),
         copy_steps=3,
         permuted_steps=(4, 3, 3, 3, 3),

@@ -11,9 +11,9 @@ from notebooks.shared.marks import dot, grid, rule
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY
 
 AGREEMENTS = {  # key → label, colour
-    "summed.agreement.optimal_probe": ("optimal attention and β", PURPLE),  # what the paper prints
+    "summed.agreement.optimal_probe": ("optimal attention\nand β", PURPLE),  # what the paper prints
     "summed.agreement.optimal_other_probe": ("optimal attention and\nanother network's β", PURPLE),
-    "summed.agreement.learned_probe": ("learned attention and β", GREEN),
+    "summed.agreement.learned_probe": ("learned attention\nand β", GREEN),
     "summed.agreement.learned_optimal": ("learned and\noptimal attention", GREEN),
 }
 LIKELIHOODS = {  # key → label, colour
@@ -23,7 +23,9 @@ LIKELIHOODS = {  # key → label, colour
     "summed.log_likelihood.uniform": ("uniform", SKY),
 }
 PUBLISHED = 0.53  # agreement of the best attention with β, as the paper reports it
-NOTE = {"arrowprops": ARROW, "va": "center"}
+NOTE = {"arrowprops": ARROW, "va": "center", "fontsize": 9}
+TITLE_AT = -0.5  # of the panels' width: above the names of their rows
+WIDTH = 3.75  # inches, which a telephone shows whole
 
 
 def is_of_multi30k(result: Result) -> bool:
@@ -34,7 +36,7 @@ def is_of_multi30k(result: Result) -> bool:
 
 def agreements(result: Result) -> Figure:
     """Draw agreements with chance, and below them the log-likelihood of the correct words by attention."""
-    with grid(2, 1, size=(6.4, 5.8)) as (figure, ((above,), (below,))):
+    with grid(2, 1, size=(WIDTH, 5.8)) as (figure, ((above,), (below,))):
         draw_rows(above, result, AGREEMENTS)
         chance = result.values["summed"]["agreement"]["chance"]["value"]
         if chance is not None:
@@ -42,15 +44,16 @@ def agreements(result: Result) -> Figure:
             above.annotate("chance", (chance, -0.5), (4, 0), textcoords="offset points")
         if is_of_multi30k(result):
             above.plot([PUBLISHED, PUBLISHED], [1.7, 3.3], color=INK, lw=1, ls="--")
-            above.annotate(f"published: {PUBLISHED}", (PUBLISHED, 2.5), (0.62, 2.35), **NOTE)
-            below.annotate("following β is nearly as good …", (-1.34, 2), (-2.7, 2.5), **NOTE)
-            below.annotate("… learned attention is far from it", (-2.09, 0.9), (-2.0, 0.3), **NOTE)
-        above.set_title("Optimal attention goes where β is large")
+            above.annotate(f"published: {PUBLISHED}", (PUBLISHED, 2.5), (0.62, 2.5), **NOTE)
+            below.set_title("Learned attention gets half of the way", loc="left", x=TITLE_AT)
+            below.annotate("following β is\nnearly as good …", (-1.37, 2), (-2.8, 2.45), **NOTE)
+            below.annotate("… learned attention\nis far from it", (-2.05, 0.93), (-2.1, 0.3), **NOTE)
+        above.set_title("Optimal attention goes where β is large", loc="left", x=TITLE_AT)
         above.set_xlim(0, 1.02)
         above.set_xlabel("agreement (share of words)")
         draw_rows(below, result, LIKELIHOODS)
         below.margins(x=0.14)
-        below.set_xlabel("log-likelihood of the correct words (nats a word)")
+        below.set_xlabel("log-likelihood (nats a word)")
     return figure
 
 

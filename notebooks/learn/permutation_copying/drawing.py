@@ -9,6 +9,7 @@ from notebooks.shared.marks import grid, scale_by_uniform
 from notebooks.shared.style import AMBER, ARROW, INK, PURPLE, curves
 from notebooks.shared.thresholds import enough
 
+WIDTH = 3.75  # inches, which a telephone shows whole
 WAYS = {  # which way a network's attention goes → colour, label
     "drawn": (PURPLE, "learns to look at the correct word"),
     "away": (AMBER, "learns to look away from it"),
@@ -16,30 +17,28 @@ WAYS = {  # which way a network's attention goes → colour, label
 }
 ENDS = {  # way → colour of a text, points above the curves' end, what they do there
     "drawn": (PURPLE, -16, "look at the correct word"),
-    "away": ("#8f6200", 10, "look everywhere else"),
+    "away": ("#8f6200", -20, "look everywhere else"),
 }
 
 
 def two_ways(result: Result, kind: str) -> Figure:
     """Draw weight on the correct word, in multiples of uniform attention, and accuracy below it."""
     courses, judged = courses_of(result, kind), result.config["steps"]
-    with grid(2, 1, size=(6.4, 5.6), sharex=True) as (figure, ((above,), (below,))):
-        for way, (colour, label) in WAYS.items():
+    with grid(2, 1, size=(WIDTH, 5.4), sharex=True) as (figure, ((above,), (below,))):
+        for way, (colour, _) in WAYS.items():
             networks = courses[courses["way"].isna() if way is None else courses["way"] == way]
             look = {"color": colour, "lw": 1.3, "alpha": 0.8}
             curves(below, networks, "accuracy", **look)
-            name = f"{label} ({networks['seed'].nunique()})" if len(networks) else None
-            curves(above, networks, "weight", name, **look)
+            curves(above, networks, "weight", **look)
         for axes in (above, below):
             axes.axvline(judged, color=INK, lw=0.9, ls=":", zorder=0)
         scale_by_uniform(above)
         name_ways(above, courses)
-        above.set_ylabel("weight on the next word to write,\ntimes uniform attention's")
+        above.set_ylabel("weight on the next word,\ntimes uniform attention's")
         below.set_ylim(-0.03, 1.04)
         below.set_xlabel("updates")
         below.set_ylabel("accuracy on new sentences")
         annotate_failures(below, courses, judged)
-        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9.5)
     return figure
 
 
@@ -60,9 +59,11 @@ def annotate_failures(axes: Axes, courses: pd.DataFrame, judged: int) -> None:
     if late.empty or last <= judged:
         return
     text = f"judged here,\n{len(late)} networks\nhave failed …"
-    axes.annotate(text, (judged, late["accuracy"].min()), (judged + 45, 0.3), arrowprops=ARROW, va="center")
+    axes.annotate(
+        text, (judged, late["accuracy"].min()), (judged + 0.09 * last, 0.3), arrowprops=ARROW, va="center"
+    )
     text, written = "… but all copy\nin the end", ("axes fraction", "data")
-    axes.annotate(text, (last * 0.82, 0.99), (0.7, 0.62), textcoords=written, arrowprops=ARROW, va="center")
+    axes.annotate(text, (last * 0.82, 0.99), (0.64, 0.62), textcoords=written, arrowprops=ARROW, va="center")
 
 
 def name_ways(axes: Axes, courses: pd.DataFrame) -> None:
@@ -70,7 +71,9 @@ def name_ways(axes: Axes, courses: pd.DataFrame) -> None:
     ends = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
     axes.annotate("uniform attention", (0.98, 1), (0, 4), **ends)
     last = courses[courses["steps"] == courses["steps"].max()]
-    medians = last.groupby("way")["weight"].median()
+    by_way = last.groupby("way")["weight"].agg(["median", "size"])
     for way, (colour, above, text) in ENDS.items():
-        if way in medians:
-            axes.annotate(text, (0.98, medians[way]), (0, above), color=colour, weight="bold", **ends)
+        if way in by_way.index:
+            height, networks = by_way.loc[way]
+            text = f"{networks:.0f} {text}"
+            axes.annotate(text, (0.98, height), (0, above), color=colour, weight="bold", **ends)

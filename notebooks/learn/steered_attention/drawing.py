@@ -5,15 +5,20 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from companion.results.result import Result
-from notebooks.shared.marks import Mark, dots, grid, key_above, legend_of, scale_by_uniform, stripes
+from notebooks.shared.marks import Mark, dots, grid, legend_of, scale_by_uniform, stripes
 from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY, sentences_name
 
-PUSHES = {"toward": (PURPLE, "pushed toward the correct word"), "away": (AMBER, "pushed away from it")}
+PUSHES = {"toward": PURPLE, "away": AMBER}
+NAMES = {  # in a corner of the panel: its place and alignment, what it says, its colour
+    "toward": ((0.98, 0.65), "pushed toward the correct word", PURPLE),
+    "away": ((0.98, 0.05), "pushed away from it", "#8f6200"),
+    "alone": ((0.98, 0.55), "grey: left alone", "#777777"),
+}
 ALONE = "#c4c4c4"  # curves of networks that nobody pushes
 WIDTH = 8.6  # inches
+NARROW = 3.75  # which a telephone shows whole
 KINDS = ("permutation", "sample", "mixture")
 INTERVENTIONS = {
     "alone": "left alone",
@@ -51,24 +56,26 @@ def pushed_courses(result: Result) -> Figure:
     courses = courses[courses["kind"] == "permutation"]
     config = result.config
     panels = (
-        ("", config["push_from"], f"pushed after {config['push_from']} updates"),
-        ("late_", config["late_from"], f"pushed after {config['late_from']} updates"),
+        ("", config["push_from"], f"Pushed after {config['push_from']} updates: the push decides"),
+        ("late_", config["late_from"], f"Pushed after {config['late_from']} updates: it hardly turns any"),
     )
-    with grid(1, len(panels), size=(WIDTH, 3.5), sharex=True, sharey=True) as (figure, (row,)):
-        for axes, (prefix, start, title) in zip(row, panels, strict=True):
+    with grid(len(panels), 1, size=(NARROW, 5.6), sharex=True, sharey=True) as (figure, column):
+        for axes, (prefix, start, title) in zip(column.flat, panels, strict=True):
             axes.axvspan(start, start + config["push_for"], color="#dddddd", lw=0, zorder=0)
             draw_weights(axes, courses[courses["intervention"] == "alone"], config["length"], ALONE)
-            for push, (colour, _) in PUSHES.items():
+            for push, colour in PUSHES.items():
                 draw_weights(
                     axes, courses[courses["intervention"] == prefix + push], config["length"], colour
                 )
-            axes.set_title(title, fontsize=10)
-            axes.set_xlabel("updates")
+            axes.set_title(title, loc="left", fontsize=10.5)
+            axes.set_ylabel("weight on the next word,\ntimes uniform attention's")
             scale_by_uniform(axes)
-        row[0].set_ylabel("weight on the next word to write,\ntimes uniform attention's")
-        row[0].set_ylim(LOWEST, 1.3 * config["length"])
-        curves = (*PUSHES.values(), (ALONE, "left alone"))
-        key_above(figure, [Line2D([], [], color=colour, label=label) for colour, label in curves], ncols=3)
+        for place, name, colour in NAMES.values():
+            column[0, 0].text(
+                *place, name, transform=column[0, 0].transAxes, color=colour, ha="right", fontsize=9
+            )
+        column[-1, 0].set_xlabel("updates")
+        column[-1, 0].set_ylim(LOWEST, 1.3 * config["length"])
     return figure
 
 
