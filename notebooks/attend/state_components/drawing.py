@@ -89,8 +89,8 @@ def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:
                 draw_pieces(axes, row, side, place)
             axes.axvline(0.5, color="white", lw=1)
             narrow = columns == 1
-            found = narrow and {task for task, *_ in rows} >= JUDGED
-            title = FOUND[side] if found else f"{side} states: position and word explain"
+            is_judged = narrow and {task for task, *_ in rows} >= JUDGED
+            title = FOUND[side] if is_judged else f"{side} states: position and word explain"
             axes.set_title(title, loc="left", x=-0.57 if narrow else 0)
             axes.set_xlim(0, 1.14)
             axes.set_ylim(-0.5, len(rows) - 0.5)

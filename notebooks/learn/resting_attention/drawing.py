@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from companion.data.labelled_sets import SOURCES
 from companion.results.result import Result
 from notebooks.shared.marks import Mark, grid
-from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY, blank
+from notebooks.shared.style import AMBER, GREEN, INK, OCHRE, PURPLE, SKY, blank
 
 IN_SHORT = {"sst_as_text": ("negative", "positive")}  # each with the very negative or positive ones
 PLACES = {  # where attention is largest → label, colour
@@ -19,8 +19,9 @@ PLACES = {  # where attention is largest → label, colour
     "end": ("at the end token", AMBER),
 }
 NARROW = 3.75  # inches, which a telephone shows whole
-TITLE_AT = -0.13  # of the width of a panel
+TITLE_AT = -0.2  # of the width of a panel
 ROOM = 20  # % of the texts, for a name on a bar
+BESIDE = {"begin": ("begin token", PURPLE), "end": ("end token", OCHRE)}  # names of the bars
 NAMES = {  # pairs → what they have in common, and at which end of them it is written
     "different": ("different tokens", "left"),
     "other": ("other", "center"),
@@ -56,7 +57,6 @@ def places_and_pairs(result: Result) -> Figure:
         name_bars(upper, networks)
         upper.set_title("Most networks rest on one of two tokens", loc="left", x=TITLE_AT)
         upper.set_xlabel(f"{class_name(name, common)}: where the largest weight is, % of texts")
-        upper.set_ylabel("networks")
         draw_pairs(lower, result, [(name, positions) for positions in POSITIONS])
         lower.set_title("They agree if it is the same token", loc="left", x=TITLE_AT)
         lower.set_xlabel("texts in which two networks agree, %")
@@ -66,24 +66,19 @@ def places_and_pairs(result: Result) -> Figure:
 
 
 def name_bars(axes: Axes, networks: pd.DataFrame) -> None:
-    """Write onto the longest part of each colour where attention is largest."""
-    left = 0 * networks["begin"]
+    """Name beside the longest bar of each token where it is, and on the longest part of a word what it is."""
     rows = np.arange(len(networks))[::-1]
-    for place, (label, colour) in PLACES.items():
-        longest = int(networks[place].to_numpy().argmax())
-        start, length = left.iloc[longest], networks[place].iloc[longest]
-        ink = "white" if colour == PURPLE else INK
-        if length > ROOM:
-            axes.text(
-                start + length / 2,
-                rows[longest],
-                label,
-                color=ink,
-                fontsize=9,
-                ha="center",
-                va="center_baseline",
-            )
-        left = left + networks[place]
+    shown = {place: int(networks[place].to_numpy().argmax()) for place in PLACES}
+    tokens = [place for place in BESIDE if networks[place].max() > ROOM]
+    axes.set_yticks([rows[shown[place]] for place in tokens], [BESIDE[place][0] for place in tokens])
+    axes.tick_params(axis="y", length=0)
+    for label, place in zip(axes.get_yticklabels(), tokens, strict=True):
+        label.set_color(BESIDE[place][1])
+    longest = networks.iloc[shown["words"]]
+    if longest["words"] > ROOM:
+        middle, name = longest["begin"] + longest["words"] / 2, PLACES["words"][0]
+        look = {"ha": "center", "va": "center_baseline", "fontsize": 9}
+        axes.text(middle, rows[shown["words"]], name, color=INK, **look)
 
 
 def name_pairs(axes: Axes, result: Result, name: str) -> None:
