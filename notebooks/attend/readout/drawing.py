@@ -7,55 +7,54 @@ from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import error_bar, grid
-from notebooks.shared.style import ARROW, INK, PART_COLOURS, network_name, task_name
+from notebooks.shared.style import INK, PART_COLOURS, network_name, task_name
 
-ROWS = {  # key → what is kept, colour
+ROWS = {  # key → what attention delivers, or what else is dropped; colour
     "full": ("everything", INK),
-    "context_only_temporal": ("attention delivers position μ only", PART_COLOURS["temporal"]),
-    "context_only_input": ("… the word χ only", PART_COLOURS["input"]),
-    "context_only_residual": ("… memory Δ only", PART_COLOURS["residual"]),
-    "context_none": ("… nothing", INK),
-    "decoder_none": ("no decoder state", INK),
+    "context_only_temporal": ("only position μ", PART_COLOURS["temporal"]),
+    "context_only_input": ("only the word χ", PART_COLOURS["input"]),
+    "context_only_residual": ("only memory Δ", PART_COLOURS["residual"]),
+    "context_none": ("nothing", INK),
+    "decoder_none": ("(no decoder state)", INK),
 }
-TITLES = {"multi30k_en_fr": "captions, English to French"}
-NOTES = {  # task → what to see, at which row, how far below
-    "one_to_one": ("the word\nis enough", "context_only_input", 0.9),
-    "multi30k_en_fr": ("the decoder's\nstate matters", "decoder_none", -0.9),
-    "scan": ("the word is not\nenough here", "context_only_input", 0.9),
+NARROW = 3.75  # inches, which a telephone shows whole
+TITLE_AT = -0.4  # of the width of a panel
+TITLES = {  # what is found of a task
+    "one_to_one": "One-to-one: the word is enough",
+    "multi30k_en_fr": "Captions: the word nearly is, but the\ndecoder’s own state is needed",
+    "scan": "SCAN: the word is not enough",
 }
 
 
 def what_is_kept(result: Result, tasks: Sequence[str]) -> Figure:
     """Draw the accuracy of the first kind of network of each task, a panel a task."""
     kinds = {task: next(iter(result.values[task])) for task in tasks}
-    with grid(1, max(len(tasks), 2), size=(8.6, 3.1), sharey=True) as (figure, (panels,)):
-        for axes, (task, kind) in zip(panels, kinds.items(), strict=False):
+    with grid(len(tasks), 1, size=(NARROW, 0.6 + 1.9 * len(tasks)), sharex=True) as (figure, panels):
+        for axes, (task, kind) in zip(panels.flat, kinds.items(), strict=True):
             draw_task(axes, result.values[task][kind], task)
-        panels[0].set_yticks(range(len(ROWS)), [label for label, _ in ROWS.values()])
-        figure.suptitle(network_name(kinds[tasks[-1]]), fontsize=10)
+        panels[-1, 0].set_xlabel("words that stay correct, %")
+        figure.suptitle(
+            f"{network_name(kinds[tasks[-1]])}: attention delivers …", fontsize=10, x=0.02, ha="left"
+        )
     return figure
 
 
 def draw_task(axes: Axes, network: Mapping, task: str) -> None:
     """Draw a bar for each part that is kept; the dotted line is the accuracy by chance."""
-    axes.axvline(chance_of(network), color=INK, lw=0.8, ls=":")
-    accuracy = network["accuracy"]["zero"]
+    chance, accuracy = chance_of(network), network["accuracy"]["zero"]
+    axes.axvline(chance, color=INK, lw=0.8, ls=":")
     for place, (key, (_, colour)) in enumerate(ROWS.items()):
         face = "white" if colour == INK else colour
-        axes.barh(place, accuracy[key]["value"], height=0.62, facecolor=face, edgecolor=colour, lw=0.9)
-        error_bar(axes, accuracy[key], place, INK, lw=1.2)
-    if task in NOTES:
-        text, key, below = NOTES[task]
-        place = list(ROWS).index(key)
-        written = (1.12, place + below)
-        axes.annotate(
-            text, (accuracy[key]["value"], place), written, va="center", fontsize=9, arrowprops=ARROW
-        )
-    axes.set_title(TITLES.get(task, task_name(task)), fontsize=10, loc="left")
-    axes.set_xlim(0, 1.75)
+        axes.barh(place, accuracy[key]["value"], height=0.66, facecolor=face, edgecolor=colour, lw=0.9)
+        error_bar(axes, accuracy[key], place, INK, lw=1.2, within=(0, 1))
+        written = f"{100 * accuracy[key]['value']:.0f}"
+        axes.text(1.17, place, written, ha="right", va="center", fontsize=9)
+    axes.set_title(TITLES.get(task, task_name(task)), loc="left", x=TITLE_AT)
+    axes.set_yticks(range(len(ROWS)), [label for label, _ in ROWS.values()])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, 1.18)
     axes.set_xticks([0, 0.5, 1], ["0", "50", "100"])
     axes.set_ylim(len(ROWS) - 0.5, -0.5)
-    axes.set_xlabel("% of words correct")
 
 
 def chance_of(network: Mapping) -> float:

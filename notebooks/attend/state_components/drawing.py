@@ -25,6 +25,11 @@ PIECES = {  # of the variance of states: colour of each
     "word only": INPUT,
     "neither": "#e2e2e2",
 }
+JUDGED = {"one_to_one", "scan"}  # tasks of which this is found
+FOUND = {
+    "encoder": "Encoder: most is explained, on SCAN about half",
+    "decoder": "Decoder: more than half, if it can attend",
+}
 TEXTS = ("multi30k", "tatoeba", "parallel", "aligned")  # of which no network predicts 95 of 100 words
 
 Frames = Mapping[str, pd.DataFrame]  # the tables of FRAMES, by name
@@ -82,9 +87,11 @@ def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:
         for axes, side in zip(panels.flat, FILL, strict=True):
             for place, row in enumerate(reversed(rows)):
                 draw_pieces(axes, row, side, place)
-            axes.set_title(
-                f"{side} states: position and word explain", loc="left", x=-0.5 if columns == 1 else 0
-            )
+            axes.axvline(0.5, color="white", lw=1)
+            narrow = columns == 1
+            is_judged = narrow and {task for task, *_ in rows} >= JUDGED
+            title = FOUND[side] if is_judged else f"{side} states: position and word explain"
+            axes.set_title(title, loc="left", x=-0.57 if narrow else 0)
             axes.set_xlim(0, 1.14)
             axes.set_ylim(-0.5, len(rows) - 0.5)
             axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])

@@ -1,15 +1,19 @@
 """Links that attention gets wrong, whole and rebuilt from some of its terms."""
 
+from collections.abc import Iterable
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from companion.results.result import Result, kinds_of, tasks_of
-from notebooks.shared.marks import dot, grid, key_above, rule
-from notebooks.shared.style import INK, PART_COLOURS, Dot, at, blank, network_name, task_name
+from notebooks.shared.marks import dot, grid, rule
+from notebooks.shared.style import INK, PART_COLOURS, Dot, at, blank, task_name
 
 # Neither aligner has parts: a green and a purple that no part of a state has.
 ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
+Point = tuple[str, str, str, bool]
+TITLE_AT = -0.38  # of the width of a panel: above the names of rows
+GREY = "#777777"
 FRAME = (-0.05, 1.05)  # of rates, with room for their intervals
 STYLES = {  # key → label, colour, marker, whether it is open, its place in a row
     "attention.full": ("full attention", INK, "o", False, 0.25),
@@ -19,9 +23,20 @@ STYLES = {  # key → label, colour, marker, whether it is open, its place in a 
     "references.ibm_model_1": ("IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", False, -0.15),
     "references.diagonal": ("diagonal", ALIGNER_COLOURS["diagonal"], "D", True, -0.25),
 }
-ALIGNERS = ("references.ibm_model_1", "references.diagonal")  # which are not attention
 NOT_ALIGNED = ("reversal", "europarl_de_en")  # tasks drawn last: in them full attention errs most
-WIDTH = 4.7  # inches, which a telephone shows nearly whole
+WIDTH = 3.75  # inches, which a telephone shows whole
+PANELS = {  # title → key, name beside a point, colour, whether it is open
+    "Attention aligns. Once sentences reorder,\nmost links are wrong without residuals": (
+        ("attention.full", "attention", INK, False),
+        ("attention.no_residual", "no residuals", INK, True),
+    ),
+    "Alone, the position aligns on one task,\nthe word on none": (
+        ("attention.temporal_only", "position", PART_COLOURS["temporal"], False),
+        ("attention.input_only", "word", PART_COLOURS["input"], False),
+    ),
+}
+NAMED_IN = "reordering_50"  # the row whose points have names, else the first
+REMARKS = {"reversal": "learned, looks elsewhere", "europarl_de_en": "learned too little"}
 
 
 def dots_of(rate: str) -> list[Dot]:
@@ -37,43 +52,40 @@ def error_rates(result: Result) -> Figure:
     )
     if not tasks:
         return blank()
-    with grid(1, 1, size=(WIDTH, 1.5 + 0.42 * len(tasks))) as (figure, ((axes,),)):
+    with grid(2, 1, size=(WIDTH, 2.2 + 0.56 * len(tasks))) as (figure, panels):
+        for axes, (title, points) in zip(panels.flat, PANELS.items(), strict=True):
+            for place, task in enumerate(tasks):
+                rule(axes, place)
+                draw_rates(axes, result.values[task][kind], points, place)
+            named = tasks.index(NAMED_IN) if NAMED_IN in tasks else 0
+            name_points(axes, result.values[tasks[named]][kind], points, named)
+            axes.set_yticks(range(len(tasks)), [task_name(task) for task in tasks])
+            axes.tick_params(axis="y", length=0)
+            axes.set_ylim(len(tasks) - 0.5, -0.6)
+            axes.set_xlim(FRAME)
+            axes.set_xticks([0, 0.5, 1], ["none", "half", "all"])
+            axes.set_title(title, loc="left", x=TITLE_AT)
         for place, task in enumerate(tasks):
-            rule(axes, place)
-            draw_rates(axes, result.values[task][kind], place)
-        axes.set_yticks(range(len(tasks)), [task_name(task) for task in tasks])
-        axes.set_ylim(len(tasks) - 0.5, -0.5)
-        axes.set_xlim(FRAME)
-        axes.set_xlabel("alignment error rate (0: all links correct)")
-        axes.set_title(
-            f"{network_name(kind)}: links that are wrong", loc="left", fontsize=9.5, fontweight="bold"
-        )
-        key_above(figure, legend(), ncols=2, fontsize=8.5)
+            panels[0, 0].text(0, place, REMARKS.get(task, ""), va="center", fontsize=8.5, color=GREY)
+        panels[1, 0].set_xlabel("links that are wrong")
     return figure
 
 
-def draw_rates(axes: Axes, numbers: dict, place: int) -> None:
-    """Draw the rates of one network on its row: attention as points, the aligners as strokes."""
-    for key, (_, colour, _, is_open, _) in reversed(STYLES.items()):
+def draw_rates(axes: Axes, numbers: dict, points: Iterable[Point], place: int) -> None:
+    """Draw the error rates of one network on its row."""
+    for key, _, colour, is_open in points:
         rate = at(numbers, f"{key}.error_rate")
-        if not rate:
-            continue
-        if key in ALIGNERS:
-            line = "--" if is_open else "-"
-            axes.plot(2 * [rate["value"]], [place - 0.3, place + 0.3], line, color=colour, lw=1.6, zorder=1)
-        else:
+        if rate:
             dot(axes, rate, place, colour, filled=not is_open, within=FRAME, ms=7, bar={"lw": 1.3})
 
 
-def legend() -> list[Line2D]:
-    """Return a point for each attention and a stroke for each aligner, with their names."""
-    handles = []
-    for key, (label, colour, _, is_open, _) in STYLES.items():
-        if key in ALIGNERS:
-            handles.append(Line2D([], [], ls="--" if is_open else "-", color=colour, lw=1.6, label=label))
-        else:
-            face = "white" if is_open else colour
-            handles.append(
-                Line2D([], [], ls="", marker="o", color=colour, markerfacecolor=face, ms=7, label=label)
-            )
-    return handles
+def name_points(axes: Axes, numbers: dict, points: Iterable[Point], place: int) -> None:
+    """Write above each point of a row what it is."""
+    for key, name, colour, _ in points:
+        rate = at(numbers, f"{key}.error_rate")
+        if rate and rate["value"] is not None:
+            side = "left" if rate["value"] < 0.2 else "center" if rate["value"] < 0.85 else "right"
+            axes.annotate(
+                name, (rate["value"], place), (0, 5), textcoords="offset points", color=colour, ha=side,
+                va="bottom", fontsize=9,
+            )  # fmt: skip

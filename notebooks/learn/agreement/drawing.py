@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from companion.results.result import Result
-from notebooks.shared.marks import Estimate, dot, grid, key_above
+from notebooks.shared.marks import Estimate, dot, grid, key_above, range_of_runs, rule
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY, blank, data_name, data_of
 
 STYLES = {  # column of the tables → label, colour, line style
@@ -28,6 +29,11 @@ MARKERS = {
 }
 PALE = "#b8b8b8"  # of what cannot be compared
 LESS_THAN_HALF = ("ag_news", "yelp", "iwslt14_de_en")  # of the texts that the paper trained on are at hand
+CHANCE = "#e6e6e6"
+GREY = "#777777"
+NARROW = 3.75  # inches, which a telephone shows whole
+MAIN = "multi30k_en_de"  # whose course is drawn alone
+COMPARED = ("alpha_beta_uf", "alpha_alpha")
 PERCENT = (0, 100)
 NOTE = {"textcoords": "data", "va": "center", "arrowprops": ARROW}
 
@@ -70,19 +76,26 @@ def attention_and_probe(result: Result, published: Published) -> Figure:
     if not rows:
         return blank()
     _, colour, _ = STYLES[column]
-    with grid(1, 1, size=(8.6, 1.1 + 0.36 * len(rows))) as (figure, ((axes,),)):
+    with grid(1, 1, size=(NARROW, 1.3 + 0.38 * len(rows))) as (figure, ((axes,),)):
         for place, (name, row) in enumerate(rows.items()):
+            rule(axes, place)
+            if row.chance is not None:
+                axes.barh(place, row.chance, height=0.8, color=CHANCE, lw=0)
             dot(axes, row.ours, place, colour, ms=8, within=PERCENT, bar={"lw": 2})
             if row.published is not None:
                 ink = PALE if is_shown_only(name) else INK
                 axes.plot(row.published, place, "D", mfc="white", mec=ink, ms=6, mew=1.3)
-            draw_chance(axes, row.chance, place, lw=1.4)
         clearest = max(rows, key=lambda name: (not is_shown_only(name), rows[name].room))
         name_marks(axes, rows[clearest], list(rows).index(clearest), colour)
-        axes.set_yticks(range(len(rows)), map(data_name, rows))
-        axes.set_ylim(-0.6, len(rows) - 0.2)
+        axes.set_yticks(range(len(rows)), [data_name(name).replace(" (", "\n(") for name in rows])
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(-0.6, len(rows) - 0.3)
         axes.set_xlim(*PERCENT)
-        axes.set_xlabel("agreement, % of texts or target words")
+        axes.set_xticks([0, 50, 100], ["0", "50 %", "100 %"])
+        axes.set_xlabel("texts, or words to translate")
+        figure.suptitle(
+            "Attention goes where the other network\nknows the answer, far above chance", x=0.02, ha="left"
+        )
     return figure
 
 
@@ -97,20 +110,65 @@ def draw_chance(axes: Axes, chance: float | None, place: float, *, lw: float) ->
 
 
 def name_marks(axes: Axes, row: Row, place: float, colour: str) -> None:
-    """Say above the marks of a row what they are."""
+    """Say above the marks of a row what they are, names to the outside of ours and the published number."""
+    ours_is_less = row.published is None or row.marks["ours"] < row.published
+    sides = {"ours": "right" if ours_is_less else "left", "published": "left" if ours_is_less else "right"}
     for text, value in row.marks.items():
-        shift, side = ((4, 7), "left") if text == "chance" else ((0, 7), "center")
-        ink = colour if text == "ours" else INK
+        side = sides.get(text, "left")
+        shift = {"left": -4, "right": 4}[side]
         axes.annotate(
             text,
-            (value, place),
-            shift,
+            (0 if text == "chance" else value, place),
+            (shift + 4 if text == "chance" else shift, 6),
             textcoords="offset points",
             ha=side,
             va="bottom",
             fontsize=9.5,
-            color=ink,
+            color={"ours": colour, "chance": GREY}.get(text, INK),
         )
+
+
+def agrees_when_accurate(result: Result, courses: pd.DataFrame) -> Figure:
+    """Draw how accurate a run is once it agrees with a free network as the probe does (equation 11).
+
+    Args:
+        result: of the experiment.
+        courses: agreement and accuracy by pair of runs and checkpoint.
+    """
+    name = MAIN if MAIN in data_of(result) else next(iter(data_of(result)), None)
+    courses = courses[(courses["data"] == name) & (courses["part"] == "validation")] if name else courses
+    probe, runs = (courses[courses["column"] == column].groupby("step") for column in COMPARED)
+    level, agreement, accuracy = (
+        probe["agreement"].mean().max(), runs["agreement"].mean(), runs["accuracy"].mean()
+    )  # fmt: skip
+    if not (agreement > level).any():
+        return blank()
+    step = (agreement > level).idxmax()
+    colour, last = STYLES["alpha_beta_uf"][1], agreement.index.max()
+    with grid(1, 1, size=(NARROW, 3.7)) as (figure, ((axes,),)):
+        axes.plot(agreement, color=INK, lw=1.8)
+        range_of_runs(axes, runs["agreement"], INK)
+        axes.plot(accuracy, color=GREY, ls="--", lw=1.6)
+        axes.plot([0, step], [level, level], color=colour, lw=1.6)
+        arrow = ARROW | {"color": colour, "shrinkA": 0, "shrinkB": 3}
+        axes.annotate("", (step, accuracy[step]), (step, level), arrowprops=arrow)
+        axes.plot(step, accuracy[step], "o", mfc="white", mec=colour, ms=6)
+        axes.text(0, level + 2, "attention and probe", color=colour, fontsize=9.5)
+        axes.annotate(
+            f"here {accuracy[step]:.0f} % of its\nwords are correct: ξ",
+            (step, accuracy[step]), (4, -42), textcoords="offset points", color=colour, fontsize=9.5,
+        )  # fmt: skip
+        axes.text(last, agreement[last] + 3, "attention of two seeds", color=INK, ha="right", fontsize=9.5)
+        axes.text(last, accuracy[last] - 9, "accuracy", color=GREY, ha="right", fontsize=9.5)
+        axes.set_xscale("symlog", linthresh=50)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_xlim(0, last)
+        axes.set_ylim(0, 100)
+        axes.set_xlabel("updates of the second network")
+        axes.set_ylabel("agreement, accuracy, %")
+        title = f"{data_name(name)}: when two seeds agree\nthat well, the second already translates"
+        figure.suptitle(title, x=0.02, ha="left")
+    return figure
 
 
 def at_the_best(result: Result, published: Published) -> Figure:

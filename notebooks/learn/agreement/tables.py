@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 from IPython.display import Markdown
 
+from companion.book.numbers import written
+from companion.claims.verify import ClaimVerdict
 from companion.results.result import Result
 from notebooks.learn.agreement.instrument import PARTS
 from notebooks.shared.marks import Estimate
@@ -15,6 +17,15 @@ HEADS = {
     "beta_uf_beta_px": "𝒜(β<sup>uf</sup>, β<sup>px</sup>)",
     "delta_beta_uf": "𝒜(Δ, β<sup>uf</sup>)",
     "alpha_beta": "𝒜(α, β)",
+}
+LONG_REVIEWS = ("amazon", "imdb", "yelp")
+LATE = 500  # updates
+COMPARED = {
+    ("alpha_beta_uf", "agreement"): HEADS["alpha_beta_uf"],
+    ("alpha_beta", "agreement"): HEADS["alpha_beta"],
+    ("delta_beta_uf", "agreement"): HEADS["delta_beta_uf"],
+    ("beta_uf_beta_px", "agreement"): HEADS["beta_uf_beta_px"],
+    ("alpha_beta_uf", "kendall"): "τ(α, β<sup>uf</sup>)",
 }
 
 
@@ -56,6 +67,31 @@ def as_markdown(table: pd.DataFrame) -> str:
         lines.append(f"| {' | '.join([first, *words, *cells])} |")
         before = name
     return "\n".join(lines).replace("*", "\\*")
+
+
+def long_reviews(result: Result, courses: pd.DataFrame, published: Iterable[ClaimVerdict]) -> pd.DataFrame:
+    """Return a row for each quantity of Tables 3 and 5, and a column for each set of long reviews.
+
+    Args:
+        result: of the experiment.
+        courses: agreement by pair of runs and checkpoint.
+        published: numbers of the paper with what they are judged by.
+    """
+    names = [name for name in LONG_REVIEWS if name in data_of(result)]
+    printed = {row.claim.keys[0]: row.claim.published.value for row in published}
+    table: dict[str, dict[str, str]] = {}
+    for name in names:
+        for (column, measure), head in COMPARED.items():
+            key = f"{name}.validation.accuracy.{column}.{measure}_optimistic"
+            ours = result.values[name]["validation"]["accuracy"][column][f"{measure}_optimistic"]
+            theirs = f"{printed[key]:.0f}" if key in printed else "–"
+            table.setdefault(head, {})[data_name(name)] = f"{written(ours, ['±', '.0f'])}; {theirs}"
+        late = courses[
+            (courses["data"] == name) & (courses["part"] == "validation") & (courses["step"] >= LATE)
+        ]
+        lowest = late.loc[late["column"] == "alpha_beta_uf", "agreement"].min()
+        table.setdefault(f"lowest {HEADS['alpha_beta_uf']}", {})[data_name(name)] = f"{lowest:.0f}"
+    return pd.DataFrame.from_dict(table, orient="index")
 
 
 def runs_behind(estimates: Iterable[Estimate]) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import Mark, grid, legend_of, matrix
-from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY
+from notebooks.shared.style import AMBER, ARROW, GREEN, HALO, INK, PURPLE, SKY
 
 CORPORA = {  # whose derivative in theory is not zero
     "lexicon": (PURPLE, "o"),
@@ -17,6 +17,10 @@ CORPORA = {  # whose derivative in theory is not zero
     "mixture": (GREEN, "^"),
     "polarity": (SKY, "D"),
 }
+REMARKS = (  # on the table of the lexicon: text, its square, and where it is written
+    ("always together", (2.2, 2), (8.4, 1)),
+    ("never together", (3.1, 5), (2.2, 9)),
+)
 STEPS = (  # titles
     "1. count who meets whom: C",
     "2. divide rows by their sum: Trans",
@@ -33,6 +37,11 @@ def counted_words(counts: pd.DataFrame) -> Figure:
         axes.set_title("Every word co-occurs most\nwith its translation", loc="left")
         axes.set_xlabel("target word")
         axes.set_ylabel("source word")
+        for text, square, place in REMARKS:
+            axes.annotate(
+                text, square, place, fontsize=9, ha="center", va="center", arrowprops=ARROW | {"shrinkB": 3},
+                path_effects=[HALO],
+            )  # fmt: skip
     return figure
 
 

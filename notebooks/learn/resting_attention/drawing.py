@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from companion.data.labelled_sets import SOURCES
 from companion.results.result import Result
-from notebooks.shared.marks import Mark, grid, key_above, legend_handles
-from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY, blank
+from notebooks.shared.marks import Mark, grid
+from notebooks.shared.style import AMBER, GREEN, INK, OCHRE, PURPLE, SKY, blank
 
 IN_SHORT = {"sst_as_text": ("negative", "positive")}  # each with the very negative or positive ones
 PLACES = {  # where attention is largest → label, colour
@@ -19,6 +18,16 @@ PLACES = {  # where attention is largest → label, colour
     "words": ("at a word", "#e4e4e4"),
     "end": ("at the end token", AMBER),
 }
+NARROW = 3.75  # inches, which a telephone shows whole
+TITLE_AT = -0.2  # of the width of a panel
+ROOM = 20  # % of the texts, for a name on a bar
+BESIDE = {"begin": ("begin token", PURPLE), "end": ("end token", OCHRE)}  # names of the bars
+NAMES = {  # pairs → what they have in common, and at which end of them it is written
+    "different": ("different tokens", "left"),
+    "other": ("other", "center"),
+    "same": ("the same token", "right"),
+}
+INKS = {"different": INK, "other": "#2f7ca8", "same": "#007f5f"}  # of their names
 POSITIONS = {"all": "all positions", "words": "words alone"}
 PAIRS = {
     "same": Mark("both rest on the same token", GREEN, ms=4.5),
@@ -40,17 +49,53 @@ def places_and_pairs(result: Result) -> Figure:
     if not name or not result.values[name]["pairs"]:
         return blank()
     networks, common = pd.DataFrame(result.tables["networks"]), result.values[name]["common"]
-    networks = networks[(networks["data"] == name) & (networks["label"] == common)].sort_values("seed")
-    with grid(1, 2, size=(8.6, 3.6)) as (figure, ((left, right),)):
-        draw_networks(left, networks)
-        left.set_xlabel(f"{class_name(name, common)}, % of texts with the largest weight …")
-        left.set_ylabel("networks")
-        draw_pairs(right, result, [(name, positions) for positions in POSITIONS])
-        right.set_yticks([1, 0], ["with the\ntokens", "words\nalone"])
-        annotate_pairs(right, result, name)
-        bars = [Patch(facecolor=colour, label=f"… {label}") for label, colour in PLACES.values()]
-        key_above(figure, [*bars, *legend_handles(PAIRS.values())], ncols=2, fontsize=9.5)
+    networks = networks[(networks["data"] == name) & (networks["label"] == common)]
+    networks = networks.sort_values("begin", ascending=False)
+    with grid(2, 1, size=(NARROW, 6), height_ratios=(1, 1.15)) as (figure, panels):
+        upper, lower = panels.flat
+        draw_networks(upper, networks)
+        name_bars(upper, networks)
+        upper.set_title("Most networks rest on one of two tokens", loc="left", x=TITLE_AT)
+        upper.set_xlabel(f"{class_name(name, common)}: where the largest weight is, % of texts")
+        draw_pairs(lower, result, [(name, positions) for positions in POSITIONS])
+        lower.set_title("They agree if it is the same token", loc="left", x=TITLE_AT)
+        lower.set_xlabel("texts in which two networks agree, %")
+        lower.set_yticks([1, 0], ["with the\ntokens", "words\nalone"])
+        name_pairs(lower, result, name)
     return figure
+
+
+def name_bars(axes: Axes, networks: pd.DataFrame) -> None:
+    """Name beside the longest bar of each token where it is, and on the longest part of a word what it is."""
+    rows = np.arange(len(networks))[::-1]
+    shown = {place: int(networks[place].to_numpy().argmax()) for place in PLACES}
+    tokens = [place for place in BESIDE if networks[place].max() > ROOM]
+    axes.set_yticks([rows[shown[place]] for place in tokens], [BESIDE[place][0] for place in tokens])
+    axes.tick_params(axis="y", length=0)
+    for label, place in zip(axes.get_yticklabels(), tokens, strict=True):
+        label.set_color(BESIDE[place][1])
+    longest = networks.iloc[shown["words"]]
+    if longest["words"] > ROOM:
+        middle, name = longest["begin"] + longest["words"] / 2, PLACES["words"][0]
+        look = {"ha": "center", "va": "center_baseline", "fontsize": 9}
+        axes.text(middle, rows[shown["words"]], name, color=INK, **look)
+
+
+def name_pairs(axes: Axes, result: Result, name: str) -> None:
+    """Write above the pairs of each kind, with the tokens counted, what they have in common."""
+    pairs = pd.DataFrame(result.tables["pairs"]).query(
+        "data == @name and label == 'both' and positions == 'all'"
+    )
+    for marks, (text, side) in NAMES.items():
+        alike = pairs.loc[pairs["marks"] == marks, "agreement"]
+        if len(alike):
+            at = {"left": alike.min(), "right": alike.max(), "center": alike.median()}[side]
+            axes.text(at, 1.36, text, color=INKS[marks], fontsize=9, ha=side, va="bottom")
+    chance = result.values[name]["pairs"]["words"]["both"]["chance"]["value"]
+    axes.text(chance + 1.5, 0, "chance", color=INK, fontsize=9, va="center")
+    mean = result.values[name]["pairs"]["words"]["both"]["agreement"]["value"]
+    axes.text(mean, -0.37, "mean", color=INK, fontsize=9, ha="center", va="top")
+    axes.set_ylim(-0.55, 1.65)
 
 
 def draw_networks(axes: Axes, networks: pd.DataFrame) -> None:
@@ -89,14 +134,3 @@ def draw_pairs(axes: Axes, result: Result, shown: Sequence[tuple[str, str]]) -> 
 def upright(axes: Axes, value: float, place: float, **line: object) -> None:
     """Draw a line as high as a row."""
     axes.plot([value, value], [place - 0.34, place + 0.34], color=INK, **line)
-
-
-def annotate_pairs(axes: Axes, result: Result, name: str) -> None:
-    """Point at pairs of networks that rest on different marks, if some rest on either."""
-    resting = result.values[name]["resting"]
-    if not (resting["end"] and resting["begin"]):
-        return
-    pairs = pd.DataFrame(result.tables["pairs"])
-    pairs = pairs.query("data == @name and label == 'both' and positions == 'all' and marks == 'different'")
-    text = "two different defaults\n“did not correlate much”"
-    axes.annotate(text, (pairs["agreement"].mean() + 3, 0.92), (12, 0.47), arrowprops=ARROW, va="center")

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from companion.results.result import Result
-from notebooks.shared.marks import grid, line_with_band
+from notebooks.shared.marks import grid, line_with_band, name_ends
 from notebooks.shared.style import ARROW, GREEN, INK, PINK, WINE, blank, style
 
 LINKS = {  # what the decoder gets → title, colour
@@ -18,10 +18,47 @@ LINKS = {  # what the decoder gets → title, colour
     "every_step": ("one vector, at every step", WINE),
     "attention": ("attention", GREEN),
 }
+NARROW = 3.75  # inches, which a telephone shows whole
+COMPARED = {  # colour; its name and where it ends, in shares of the panel
+    "attention": (GREEN, ("with attention", 0.7, 0.78)),
+    "initial": (WINE, ("one vector, by width", 1.12, 0.34)),
+}
 
 
 def links_of(result: Result) -> list[str]:
     return [link for link in LINKS if link in result.values]
+
+
+def vector_or_attention(result: Result) -> Figure:
+    """Draw bits of a sentence over its length: one vector of each width, and attention at the widest."""
+    links = [link for link in COMPARED if link in links_of(result)]
+    if not links:
+        return blank()
+    rows = pd.DataFrame(result.tables["lengths"]).query("quantity == 'bits'")
+    widths, lengths = sorted(set(rows["width"])), sorted(set(rows["length"]))
+    held = [math.log2(result.config["words"]) * length for length in lengths]
+    ends: dict[str, tuple[float, str]] = {}
+    with grid(1, 1, size=(NARROW, 3.6)) as (figure, ((axes,),)):
+        axes.plot(lengths, held, ":", color=INK, lw=1.4)
+        for link in links:
+            shown = widths if link == "initial" else widths[-1:]
+            here = rows[rows["link"] == link]
+            colour, where = COMPARED[link]
+            draw_widths(axes, here, "length", colour, shown)
+            for width in shown:
+                last = here[(here["width"] == width) & here["value"].notna()].tail(1)
+                if link == "initial" and len(last):
+                    ends[str(width)] = (float(last["value"].iloc[0]), colour)
+            name, right, above = where
+            axes.text(right * lengths[-1], above * held[-1], name, color=colour, ha="right", fontsize=9.5)
+        name_ends(axes, ends, lengths[-1], closest=0.06 * held[-1])
+        axes.set_title("With one vector the bits level off;\nwith attention nearly all arrive", loc="left")
+        axes.set_xlabel("words of the sentence")
+        axes.set_ylabel("bits of the sentence that arrive")
+        axes.set_xlim(right=1.12 * lengths[-1])
+        axes.set_ylim(-0.03 * held[-1], held[-1] * 1.05)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    return figure
 
 
 def bits_by_length(result: Result) -> Figure:
