@@ -35,7 +35,7 @@ from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import judge
-from companion.claims.wording import SIGNS, evidence, outcome, source_label
+from companion.claims.wording import SIGNS, distinguished, evidence, outcome, source_label
 from companion.paths import PROFILES
 from companion.results import registry
 from companion.results.result import Result
@@ -200,12 +200,27 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
     return template(TABLE).render(shown=shown, folded=folded, numbers=numbers_in_cell, nothing=NOTHING)
 
 
-def numbers_in_cell(judgement: Judgement) -> str:
-    """Return the number of a claim with its interval; of more than two how many are as claimed."""
-    if len(judgement.parts) <= 2:
-        return "<br>".join(plain(str(estimate)) for estimate in judgement.evidence.values())
-    as_claimed = list(judgement.parts.values()).count(Verdict.REPRODUCED)
-    return f"{as_claimed} of {len(judgement.parts)} as claimed"
+def numbers_in_cell(claim: Claim, judgement: Judgement) -> str:
+    """Return the numbers of a claim with their intervals; of more than two how many are as claimed.
+
+    Two are named by what tells them apart, a difference is called so, and where a claim gives a number it
+    follows.
+    """
+    if len(judgement.parts) > 2:
+        as_claimed = list(judgement.parts.values()).count(Verdict.REPRODUCED)
+        return f"{as_claimed} of {len(judgement.parts)} as claimed"
+    numbers = [str(estimate) for estimate in judgement.evidence.values()]
+    defined = any(estimate.defined for estimate in judgement.evidence.values())
+    if not defined or len(numbers) > 2:  # more are without a verdict each: true by construction, and alike
+        return "<br>".join(map(plain, dict.fromkeys(numbers)))
+    if len(numbers) == 2:
+        names = distinguished(*judgement.evidence)
+        numbers = [f"{name}: {number}" for name, number in zip(names, numbers, strict=True)]
+    elif claim.judge.contrast:
+        numbers = [f"difference: {numbers[0]}"]
+    if claim.judge.is_tolerance:
+        numbers.append(f"claimed: {claim.judge.published:,.10g}".replace("-", "−"))
+    return "<br>".join(map(plain, numbers))
 
 
 def as_text(shown: Shown | Judged) -> str:

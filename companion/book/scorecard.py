@@ -199,7 +199,9 @@ def counts_in_words(rows: Sequence[ClaimVerdict], among: Chance) -> str:
                 count += f" ({_in_words(n_borderline)} of them borderline)"
             counts.append(count)
     total = f"{_in_words(len(rows))} claim{'s' if len(rows) > 1 else ''}"
-    return f"Of {total} {', '.join(counts)}."
+    *others, last = counts
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"Of {total} {listed}."
 
 
 def chosen_in_words(rows: Sequence[ClaimVerdict]) -> str:

@@ -140,6 +140,68 @@ PIECES = {  # of keys of results, where another word than the key's own is clear
     "own_mark": "the token on which attention rests",
     "steps_to_learn": "updates to learn",
 }
+IN_A_CELL = {  # of what tells two numbers of a claim apart, where a narrow cell or its column asks for others
+    "AED": "GRU",
+    "learned": "learned positions",
+    "sinusoidal": "sinusoidal positions",
+    "multi30k_en_fr": "captions",
+    "multi30k_en_de": "English to German",
+    "multi30k_de_en": "German to English",
+    "reordering_50": "half may reorder",
+    "reordering_100": "all may reorder",
+    "sst_as_text": "SST, labels of the text",
+    "memory_encoder": "encoder",
+    "memory_decoder": "decoder",
+    "shortest": "shortest sentences",
+    "longest": "longest sentences",
+    "exchange": "exchanged",
+    "resample": "drawn anew",
+    "query": "in the queries",
+    "keys": "in the keys",
+    "initial": "vector read once",
+    "every_step": "read at every step",
+    "speed_first": "updates, first words",
+    "long_first": "long sentences, first words",
+    "long_last": "long sentences, last words",
+    "sutskever": "Sutskever’s network",
+    "luong": "Luong’s network",
+    "bahdanau_over_cho": "Bahdanau minus Cho",
+    "luong_over_sutskever": "Luong minus Sutskever",
+    "before": "words before",
+    "after": "words after",
+    "summary": "summarising",
+    "transformer": "Transformer",
+    "begin_right": "start token",
+    "end_right": "end token",
+    "sample": "samples",
+    "permutation": "permutations",
+    "mixture": "mixtures",
+    "train": "training",
+    "output": "next word",
+    "right": "of the translation",
+    "aligned": "of attention",
+    "drawn": "",
+    "away": "",
+    "join": "joining word",
+    "opening": "opening word",
+    "says_shown": "word shown",
+    "says_left_out": "word left out",
+    "coded": "LSTM with codes",
+    "coded_not_recurrent": "LSTM minus no recurrence",
+    "doublings": "",
+    "doublings_less": "",
+    "weight": "good head",
+    "best_other": "best other head",
+    "keyword_over_next": "keyword minus next",
+    "next_over_mean": "next minus mean",
+    "last_over_keyword": "last minus keyword",
+    "last_over_next": "last minus next",
+    "keyword_over_last": "keyword minus last",
+    "probe_second": "second position",
+    "probe_third": "third position",
+    "optimal_second": "second position",
+    "optimal_third": "third position",
+}
 NUMBERED = {  # patterns of pieces with a number, and what they say
     r"reordering_(\d+)": r"\1 % of sentences may reorder",
     r"width_(\d+)": r"width \1",
@@ -279,6 +341,29 @@ def key_in_words(key: str) -> str:
         word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)
     ]
     return ": ".join(filter(None, [", ".join(conditions), ", ".join(quantities)]))
+
+
+def distinguished(first: str, second: str) -> tuple[str, str]:
+    """Return in what two keys of one claim differ, in few words for the cell of a table.
+
+    >>> distinguished("scan.AED.encoder.gain", "scan.AED.decoder.gain")
+    ('encoder', 'decoder')
+    >>> distinguished("learned.dial.AED.input_own", "learned.dial.AED.ends.input_own")
+    ('rank correlation', 'last minus first')
+    """
+    pieces, others = first.split("."), second.split(".")
+    if len(pieces) == len(others):
+        different = [pair for pair in zip(pieces, others, strict=True) if pair[0] != pair[1]]
+        return _in_few_words([piece for piece, _ in different]), _in_few_words(
+            [other for _, other in different]
+        )
+    if set(others) - set(pieces) == {"ends"}:
+        return "rank correlation", "last minus first"
+    return key_in_words(first), key_in_words(second)
+
+
+def _in_few_words(pieces: Sequence[str]) -> str:
+    return ", ".join(filter(None, [IN_A_CELL.get(piece, _piece_in_words(piece)) for piece in pieces]))
 
 
 def _piece_in_words(piece: str) -> str:

@@ -18,13 +18,13 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point, seeds_of, spec_of
 from notebooks.shared.dial import DIAL
+from notebooks.shared.families import family
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 
 # One fixed order, one that words decide, and two in which attention depends on the sample.
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan", "multi30k_en_fr")
 TRANSLATIONS = ("multi30k_en_fr", "multi30k_en_de", "tatoeba_en_fr")
-FAMILIES = {"reordering": "reordering", "scan": "scan", "multi30k": "captions"}  # variants of one task
 CELL_TASKS = (
     "one_to_one",
     "reversal",
@@ -32,15 +32,6 @@ CELL_TASKS = (
     "scan",
 )  # on which cells other than the GRU are trained
 PAPER_TASKS = ("one_to_one", "permutation", "reversal", *DIAL, "scan", "scan_extended", *TRANSLATIONS)
-
-
-def family(task: str) -> str:
-    """The tasks that differ by a setting, or by the language translated into, are one family.
-
-    >>> family("reordering_25"), family("multi30k_en_de"), family("one_to_one")
-    ('reordering', 'captions', 'one_to_one')
-    """
-    return next((name for start, name in FAMILIES.items() if task.startswith(start)), task)
 
 
 class PlannedConfig(BaseConfig):

@@ -1,11 +1,14 @@
 """Shares of parts against the effects of exchanging them, and how well each attribution predicts them."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.book.numbers import written
 from companion.results.result import Result
+from notebooks.shared.dial import DIAL
 from notebooks.shared.marks import dot, grid, rule
 from notebooks.shared.style import INK, PART_COLOURS, PART_SYMBOLS, blank
 
@@ -18,6 +21,9 @@ ATTRIBUTIONS = {
 }
 NARROW = 4.7  # inches, which a telephone shows nearly whole
 BY_CHANCE = 1 / 3  # of the networks have their strongest part named: there are three parts
+KEY_PARTS = {"temporal": "position μ", "residual": "memory Δ", "input": "word χ"}
+PART_INKS = PART_COLOURS | {"residual": "#777777"}  # of words, which need more contrast than points
+NAMES_ABOVE = {"temporal": (0.15, 0.86), "residual": (2.6, 0.86), "input": (1.35, 0.13)}
 PARTS_AT = {"temporal": (0.66, 0.95), "residual": (0.21, 0.56), "input": (0.025, 0.1)}  # of their names
 GROUPS = {  # networks → what they are called, their colour, and their shift within a row
     "dial": ("along the dial", INK, -0.14),
@@ -30,6 +36,58 @@ def over(result: Result) -> dict:
     everywhere = result.values
     ranks = everywhere["rank"]["exchange"]["both"]["attention"]["every"]
     return everywhere["dial"] if ranks["split"]["value"] is None else everywhere
+
+
+def part_that_leads(points: pd.DataFrame, result: Result) -> Figure:
+    """Draw along the dial the attention moved by each part of the keys, and below it what two shares say.
+
+    The largest of the three parts has a ring, at each setting of the dial and in each panel.
+
+    Args:
+        points: a part of a network each, on every side.
+        result: of the experiment.
+    """
+    chosen = points[(points["side"] == "keys") & (points["kind"] == "AED") & points["learned"]]
+    on_dial = chosen[chosen["task"].isin(DIAL)]
+    if on_dial.empty:
+        return blank()
+    hits = result.values["dial"]["hits"]["resample"]["keys"]["attention"]
+    quantities = {
+        "resample_attention": "Attention moved when the part is replaced",
+        "split": f"Split share{with_hits(hits['split'])}",
+        "own": f"Own term{with_hits(hits['own'])}",
+    }
+    with grid(3, 1, size=(NARROW, 6.6), sharex=True) as (figure, panels):
+        for axes, (quantity, title) in zip(panels.flat, quantities.items(), strict=True):
+            draw_parts_along_dial(axes, on_dial, quantity)
+            axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
+        upper, lower = panels.flat[0], panels.flat[-1]
+        upper.set_ylim(0, 1)
+        for part, (place, height) in NAMES_ABOVE.items():
+            upper.text(place, height, KEY_PARTS[part], color=PART_INKS[part], fontsize=9.5, fontweight="bold")
+        lower.set_xticks(range(len(DIAL)), [f"{task.rpartition('_')[2]} %" for task in DIAL])
+        lower.set_xlabel("sentences that may change the order of their words")
+    return figure
+
+
+def with_hits(hits: Mapping[str, float | None]) -> str:
+    """Return in how many networks an attribution names the part that leads, to follow its name."""
+    if hits["value"] is None:
+        return ""
+    return f": the same part leads in {written(hits, ['count'])} networks"
+
+
+def draw_parts_along_dial(axes: Axes, points: pd.DataFrame, quantity: str) -> None:
+    """Draw a pale point for each network, a line through the means of each part, and rings at the largest."""
+    at_mark = points.assign(mark=points["task"].map(DIAL.index))
+    for part, group in at_mark.groupby("part", sort=False):
+        colour = PART_COLOURS[part]
+        axes.plot(group["mark"], group[quantity], "o", ms=3.5, alpha=0.3, mew=0, color=colour)
+        means = group.groupby("mark")[quantity].mean()
+        axes.plot(means.index, means, "-o", ms=5, lw=1.7, color=colour)
+    means = at_mark.groupby(["mark", "part"])[quantity].mean().unstack()
+    axes.plot(means.index, means.max(axis=1), "o", ms=11, mfc="none", mec=INK, mew=1.1)
+    axes.set_ylim(0, 1.15 * at_mark[quantity].max())
 
 
 def shares_against_effects(points: pd.DataFrame, result: Result) -> Figure:

@@ -11,11 +11,13 @@ from matplotlib.lines import Line2D
 from companion.book.numbers import written
 from companion.results.result import Result
 from notebooks.attend.new_families.origins import EVERY, NEW
+from notebooks.shared.families import family
 from notebooks.shared.marks import grid, matrix
 from notebooks.shared.style import ARCHITECTURE_MARKERS, PART_COLOURS, task_name, write_labels
 
 PALE = "#b5b5b5"  # of known families
-KIND = "AED"  # of the matrices
+GREY = "#777777"  # the same, where they have names
+KIND = "AED"  # of the matrices, and of the families
 NARROW = (5.0, 4.2)  # inches, of a panel alone
 WIDTH = 8.6  # inches, of a row of matrices
 LOW = 0.3  # of an axis whose points are all below it
@@ -28,6 +30,35 @@ OTHERS = (
     ("input_moves", "Effect of exchanging χ"),
 )
 SPLIT_SHARES = (("temporal_split", "Split share of μ"), ("input_split", "Split share of χ"))
+
+
+def families_by_typicality(result: Result) -> Figure:
+    """Draw the share of μ·μ against typicality, a named point for each family of tasks.
+
+    Args:
+        result: of the experiment.
+    """
+    points = pd.DataFrame(result.tables["points"])
+    learned = points[points["learned"] & (points["kind"] == KIND)].dropna(subset=["typicality"])
+    with grid(1, 1, size=(4.7, 4.4)) as (figure, ((axes,),)):
+        labels = []
+        for (origin, name), networks in learned.groupby(["origin", learned["task"].map(family)], sort=False):
+            x, y = networks["typicality"].mean(), networks["temporal_own"].mean()
+            colour = PART_COLOURS["temporal"] if origin == NEW else GREY
+            axes.plot(x, y, "o", color=colour, ms=9 if origin == NEW else 6, zorder=3)
+            labels.append((x, y, task_name(name), colour))
+        axes.set_title("Share of the position term", loc="left", fontsize=9.5, fontweight="bold")
+        axes.set_xlim(0.1, 1.05)
+        axes.set_ylim(0, 1.05)
+        axes.set_yticks([0, 0.5, 1], ["none", "half", "all"])
+        axes.set_xlabel("typicality", fontweight="bold")
+        ends = {"va": "top", "fontsize": 9, "transform": axes.transAxes}
+        axes.text(0, -0.075, "attention differs\nbetween sentences", ha="left", **ends)
+        axes.text(1, -0.075, "alike in\nevery sentence", ha="right", **ends)
+        axes.text(0.02, 0.97, "new families", color=PART_COLOURS["temporal"], fontweight="bold", **ends)
+        axes.text(0.02, 0.91, "known families", color=GREY, fontweight="bold", **ends)
+        write_labels(axes, labels, size=9)
+    return figure
 
 
 def one_share(result: Result, quantity: Quantity = OWN_TEMPORAL) -> Figure:

@@ -19,8 +19,18 @@ SHOWN = {  # outcome → label, colour, line style
     "accuracy": ("word accuracy", INK, ":"),
 }
 REMARKS = {  # task → words, level and outcome that they point to, their place
-    "one_to_one": ("with decay, position and word\nrebuild more than half", 2, "no_residual", (3.05, 0.32)),
-    "reordering_100": ("residuals stay\nwhile the task is learned", 3, "residual_share", (1.5, 0.86)),
+    "reordering_100": ("residuals stay while\nthe task is learned", 3, "residual_share", (1.5, 0.86))
+}
+TITLES = {
+    "one_to_one": "One order for all sentences",
+    "reordering_100": "All sentences may change their order",
+}
+NARROW = (4.7, 7.0)  # inches, which a telephone shows nearly whole
+NAMED = {  # outcome → its name at the upper panel, and where
+    "accuracy": ("words correct", (0.05, 1.03)),
+    "temporal_share": ("share of position, μ·μ", (2.1, 0.73)),
+    "no_residual": ("attention rebuilt from\nposition and word", (2.1, 0.33)),
+    "residual_share": ("share of terms\nwith a residual Δ", (0.05, 0.21)),
 }
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
 
@@ -35,23 +45,33 @@ def levels_of(result: Result) -> list[tuple[str, str]]:
 def two_tasks(result: Result) -> Figure:
     """Draw one-to-one translation and full reordering, with a remark on each."""
     kinds = result.values["levels"]
-    tasks = [task for task in REMARKS if "AED" in kinds.get(task, {})]
+    tasks = [task for task in TITLES if "AED" in kinds.get(task, {})]
     if not tasks:
         return blank()
-    with grid(1, len(tasks), size=(8.6, 3.7), sharey=True) as (figure, (panels,)):
-        for axes, task in zip(panels, tasks, strict=True):
+    with grid(len(tasks), 1, size=(NARROW[0], NARROW[1] / 2 * len(tasks)), sharex=True) as (figure, panels):
+        for axes, task in zip(panels.flat, tasks, strict=True):
             draw_outcomes(axes, result, task, "AED")
-            axes.set_title(task_name(task))
-            axes.set_xlabel("weight decay")
+            axes.set_title(TITLES[task], loc="left", fontsize=9.5, fontweight="bold")
+            axes.set_yticks([0, 0.5, 1], ["none", "half", "all"])
             remark(axes, result, task)
-        panels[0].set_ylabel("share of the scores, or of each row")
-        handles, _ = panels[0].get_legend_handles_labels()
-        key_above(figure, handles, ncols=4, columnspacing=1.2)
+        name_outcomes(panels.flat[0])
+        panels.flat[-1].set_xlabel("weight decay")
     return figure
+
+
+def name_outcomes(axes: Axes) -> None:
+    """Write at each line what it is."""
+    axes.set_ylim(-0.08, 1.16)
+    for outcome, (name, place) in NAMED.items():
+        _, colour, _ = SHOWN[outcome]
+        ink = "#777777" if colour == GREY else colour
+        axes.text(*place, name, color=ink, fontsize=9, va="bottom" if outcome != "residual_share" else "top")
 
 
 def remark(axes: Axes, result: Result, task: str) -> None:
     """Write what is remarkable of a task, if its level was measured."""
+    if task not in REMARKS:
+        return
     text, place, outcome, written = REMARKS[task]
     levels = levels_of(result)
     if len(levels) <= place:

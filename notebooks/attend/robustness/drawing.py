@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.results.result import Result
-from notebooks.shared.marks import dot, grid
+from notebooks.shared.marks import dot, grid, rule
 from notebooks.shared.style import INK, PART_COLOURS
 from notebooks.shared.summaries import level_key
 
@@ -20,12 +20,12 @@ FACTORS = {  # its name, and how one of its levels is called
     "embedding_scale": ("embedding scale", "embeddings of scale {}"),
     "clip": ("gradient norm, at most", "gradients clipped at {}"),
 }
-HALVES = {  # of the headline, as differences → title
-    "temporal_share_leads_scan": "temporal share μ·μ:\none-to-one less SCAN",
-    "temporal_beats_input": "one-to-one, attention rebuilt:\nby position less by word",
+HALVES = {  # of the headline, as differences → its name, colour, marker, and shift within a row
+    "temporal_share_leads_scan": ("share of position:\none-to-one minus SCAN", BLUE, "o", 0.16),
+    "temporal_beats_input": ("attention rebuilt on one-to-one:\nby position minus by word", INK, "D", -0.16),
 }
+NARROW = 4.7  # inches, which a telephone shows nearly whole
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
 
 Row = Mapping[str, object]  # of the table of settings: one half of the headline at one setting
 Setting = tuple[str, str]  # a factor and its level
@@ -75,34 +75,28 @@ def headline_by_setting(rows: Sequence[Row]) -> Figure:
     """Draw both halves of the headline at every setting, as differences; filled where clear of zero."""
     settings = list(dict.fromkeys((row["factor"], row["level"]) for row in rows))[::-1]
     names = [setting_name(factor, level) for factor, level in settings]
-    with grid(1, 2, size=(8.6, 0.22 * len(settings) + 1.3), sharey=True) as (figure, (panels,)):
-        for axes, (half, title) in zip(panels, HALVES.items(), strict=True):
-            known = [row for row in rows if row["half"] == half and row["value"] is not None]
-            draw_half(axes, known, settings)
-            axes.set_title(title, fontsize=9.5)
-            axes.set_xlabel("difference, mean over networks", fontsize=9)
-            axes.set_yticks(range(len(settings)), names, fontsize=8.5)
-            if known:
-                point_at_smallest(axes, known, settings)
+    with grid(1, 1, size=(NARROW, 0.25 * len(settings) + 1.6)) as (figure, ((axes,),)):
+        axes.axvline(0, color=INK, lw=0.8)
+        for half in HALVES:
+            draw_half(
+                axes, [row for row in rows if row["half"] == half and row["value"] is not None], settings
+            )
+        for place in range(len(settings)):
+            rule(axes, place)
+        axes.set_xlim(min(-0.05, axes.get_xlim()[0]), max(0.9, axes.get_xlim()[1]))
+        axes.set_xlabel("difference, mean over networks", fontsize=9)
+        axes.set_yticks(range(len(settings)), names, fontsize=8.5)
+        axes.tick_params(axis="y", length=0)
+        figure.legend(loc="outside upper center", ncols=1, frameon=False, fontsize=9)
     return figure
 
 
 def draw_half(axes: Axes, rows: Sequence[Row], settings: Sequence[Setting]) -> None:
     """Draw one half of the headline at settings from below up."""
-    axes.axvline(0, color=INK, lw=0.8)
     for row in rows:
-        place = settings.index((row["factor"], row["level"]))
-        dot(axes, row, place, BLUE, filled=row["clearly"], ms=5.5, bar={"lw": 1.5})
-    values = [row["value"] for row in rows]
-    lowest = min([-0.25, *(value - 0.1 for value in values)])
-    highest = max([1.0, *(value + 0.1 for value in values)])
-    axes.set_xlim(lowest, highest)
-
-
-def point_at_smallest(axes: Axes, rows: Sequence[Row], settings: Sequence[Setting]) -> None:
-    least = min(rows, key=lambda row: row["value"])
-    place = settings.index((least["factor"], least["level"]))
-    axes.annotate(
-        "the smallest\ndifference", (least["value"], place), (0.87, max(place - 4.5, 1)),
-        fontsize=9, ha="center", va="center", arrowprops=ARROW,
-    )  # fmt: skip
+        _, colour, marker, shift = HALVES[row["half"]]
+        place = settings.index((row["factor"], row["level"])) + shift
+        dot(axes, row, place, colour, marker=marker, filled=row["clearly"], ms=5, bar={"lw": 1.4})
+    for half in {row["half"] for row in rows}:
+        name, colour, marker, _ = HALVES[half]
+        axes.plot([], [], marker, color=colour, ms=5, label=name)

@@ -14,7 +14,7 @@ WIDTH = 8.6  # inches
 NARROW = 4.7  # inches, which a telephone shows nearly whole
 PANELS_A_ROW = 4
 ROW = 0.25  # inches, of a row of dots
-TITLE_AT = -0.54  # of a panel's width: where the names of its rows begin
+TITLE_AT = -0.44  # of a panel's width: where the names of its rows begin
 GREY = "#888888"  # of what chance gives
 KIND_COLOURS = {"AO": INK}  # any other kind is recurrent
 BESIDE = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
@@ -23,10 +23,10 @@ ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
 NAMED_AT = {("one_to_one", "AO"): (2, ABOVE), ("one_to_one", "AED"): (5, BELOW)}  # number of terms, and where
 NINE_TENTHS = 0.9  # of the gain, which terms are needed for
 TITLES = (
-    "A. Words kept with attention from μ·μ alone",
+    "A. Words that attention from positions alone keeps",
     "B. Steps at which position parts peak with attention",
     "C. Words whose states point to their translation",
-    "D. Variance of a word's states, over that between words",
+    "D. How much the states of one word vary",
 )
 
 
@@ -63,6 +63,7 @@ class FourAnalyses:
                 share.set_xlim(lowest, 1.03)
                 share.set_xticks([0, 0.5, 1], ["none", "half", "all"])
             spread_panel.set_xlim(left=-0.03)
+            spread_panel.set_xticks([0, 1], ["not at all", "as different words"])
             for axes, title in zip(panels.flat, TITLES, strict=True):
                 axes.set_title(title, loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
         return figure
@@ -74,7 +75,7 @@ class FourAnalyses:
                 axes, row, self.row_of(row), colour_of(row["kind"]),
                 marker=ARCHITECTURE_MARKERS[row["kind"]], bar={"lw": 1.3}, ms=6,
             )  # fmt: skip
-        names = [f"{task_name(task)}, {short_name(kind)}" for task, kind in self.kinds]
+        names = [f"{short_task(task)}, {short_name(kind)}" for task, kind in self.kinds]
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_yticks(range(len(names)), names, fontsize=8.5)
         axes.tick_params(axis="y", length=0)
@@ -98,6 +99,15 @@ def colour_of(kind: str) -> str:
     return KIND_COLOURS.get(kind, WINE)
 
 
+def short_task(task: str) -> str:
+    """Return what the page calls a task: captions, whatever the language.
+
+    >>> short_task("multi30k_en_fr"), short_task("scan")
+    ('captions', 'SCAN')
+    """
+    return "captions" if task.startswith("multi30k") else task_name(task)
+
+
 def short_name(kind: str) -> str:
     """Return the name of a kind of network, all of which have attention here.
 
@@ -119,7 +129,7 @@ def words_by_terms(kept: pd.DataFrame) -> Figure:
             axes.plot(rows["number"], rows["value"], LINES.get(kind, "-"), color=colour, lw=1.7)
             number, away = NAMED_AT.get((task, kind), (2, BELOW))
             place = number, rows.loc[rows["number"] == number, "value"].max()
-            axes.annotate(f"{task_name(task)}, {short_name(kind)}", place, away, **BESIDE, color=colour)
+            axes.annotate(f"{short_task(task)}, {short_name(kind)}", place, away, **BESIDE, color=colour)
         axes.axhline(NINE_TENTHS, color="#bbbbbb", lw=1, zorder=0)
         axes.text(9, NINE_TENTHS - 0.015, "nine tenths", color=GREY, fontsize=8.5, ha="right", va="top")
         axes.set_title("Words kept, by the number of terms", loc="left", fontsize=9.5, fontweight="bold")

@@ -8,9 +8,10 @@ from companion.results.result import Result, tasks_of
 from notebooks.shared.marks import grid, key_above
 from notebooks.shared.style import INK, PART_COLOURS, at, blank, network_name, write_labels
 
+NARROW = 4.7  # inches, which a telephone shows nearly whole
 COURSES = {  # course → label, colour, line style
-    "temporal": ("temporal component μ", PART_COLOURS["temporal"], "-"),
-    "average": ("the network without words", INK, "--"),
+    "temporal": ("part that depends on position, μ", PART_COLOURS["temporal"], "-"),
+    "average": ("run without words", INK, "--"),
 }
 
 
@@ -31,14 +32,17 @@ def wordless_courses(result: Result) -> Figure:
     if rows.empty:
         return blank()
     shown = sorted(rows.groupby(["kind", "side"]), key=lambda panel: encoder_first(panel[0]))
-    with grid(1, len(shown), size=(8.6, 3.0)) as (figure, (panels,)):
-        for axes, ((kind, side), courses) in zip(panels, shown, strict=True):
+    n_rows = -(-len(shown) // 2)
+    with grid(n_rows, 2, size=(NARROW, 2.4 * n_rows + 0.4)) as (figure, panels):
+        for axes in panels.flat[len(shown) :]:
+            axes.set_visible(False)
+        for axes, ((kind, side), courses) in zip(panels.flat, shown, strict=False):
             draw_courses(axes, courses)
             share = at(result.values[task][kind], f"wordless.{side}.average.r2_centred.value")
-            axes.set_title(f"{name_of(kind)},\n{side}{share_in_words(share)}", fontsize=9.5)
-            axes.set_xlabel("first direction of μ")
-        panels[0].set_ylabel("second direction of μ")
-        handles, _ = panels[0].get_legend_handles_labels()
+            axes.set_title(f"{name_of(kind)},\n{side}{share_in_words(share)}", loc="left", fontsize=9.5)
+            axes.set_xticks([])
+            axes.set_yticks([])
+        handles, _ = panels.flat[0].get_legend_handles_labels()
         key_above(figure, handles, ncols=2)
     return figure
 
@@ -50,8 +54,8 @@ def encoder_first(names: tuple[str, str]) -> tuple[str, bool]:
 
 
 def share_in_words(share: float | None) -> str:
-    """Say on a second line how much of μ is there without words, where that is known."""
-    return "" if share is None else f"\n{100 * share:.0f} % there without words"
+    """Say how much of μ is there without words, where that is known."""
+    return "" if share is None else f": {100 * share:.0f} % without words"
 
 
 def draw_courses(axes: Axes, courses: pd.DataFrame) -> None:

@@ -25,12 +25,13 @@ from companion.results.result import Result
 from companion.runs.store import Store
 from notebooks.attend.temporal_share.along_the_dial import by_exchange
 from notebooks.attend.temporal_share.experiment import PROFILES, terms_of
+from notebooks.shared.families import family
 from notebooks.shared.intervals import kind
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.plan import picked
 from notebooks.shared.readings import readings
 from notebooks.shared.style import HALO
-from notebooks.shared.suite import DIAL, family, outcomes
+from notebooks.shared.suite import DIAL, outcomes
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {

@@ -22,7 +22,7 @@ def against_table_9(rows: pd.DataFrame) -> Figure:
     if rows.empty:
         return blank()
     names = rows["data"].drop_duplicates().tolist()[::-1]
-    with grid(1, 1, size=(8.6, 1.0 + 0.36 * len(names))) as (figure, ((axes,),)):
+    with grid(1, 1, size=(4.7, 1.2 + 0.4 * len(names))) as (figure, ((axes,),)):
         axes.axvline(0, color=INK, lw=0.8, zorder=0)
         for (data, equal, texts), same in rows.groupby(["data", "equal", rows["what"] == "texts"]):
             off = (same["found"] / same["printed"] - 1).drop_duplicates()
@@ -30,14 +30,16 @@ def against_table_9(rows: pd.DataFrame) -> Figure:
             places = [names.index(data) + mark.shift] * len(off)
             colour = EXACT.colour if equal else OTHERWISE.colour
             axes.plot(off, places, mark.marker, color=colour, ms=mark.ms)
-        axes.set_yticks(range(len(names)), [data_name(name) for name in names])
+        axes.set_yticks(
+            range(len(names)), [data_name(name).replace(" (", "\n(") for name in names], fontsize=9
+        )
         axes.set_ylim(-0.6, len(names) - 0.4)
         axes.set_xlim(-0.13, 0.42)
         axes.xaxis.set_major_formatter(PercentFormatter(1))
-        axes.set_xlabel("ours, more or less than published in Table 9")
+        axes.set_xlabel("our number minus the published one", fontsize=9)
         annotate_sst(axes, names)
         marks = [NUMBER_OF_TEXTS, MEDIAN_LENGTH, EXACT, OTHERWISE]
-        key_above(figure, legend_handles(marks, ms=6), ncols=4, fontsize=9.5)
+        key_above(figure, legend_handles(marks, ms=6), ncols=2, fontsize=9)
     return figure
 
 
@@ -47,6 +49,6 @@ def annotate_sst(axes: Axes, names: Sequence[str]) -> None:
         return
     as_text, from_zero = names.index("sst_as_text"), names.index("sst")
     text = "the filter of labels in the text\nleaves a third too many"
-    axes.annotate(text, (0.345, as_text + 0.14), (0.2, as_text - 1.7), arrowprops=ARROW, va="center")
-    text = "with labels counted from 0 all fits"
-    axes.annotate(text, (0.004, from_zero), (0.05, from_zero + 0.9), arrowprops=ARROW, va="center")
+    note = {"arrowprops": ARROW, "va": "center", "fontsize": 9}
+    axes.annotate(text, (0.345, as_text + 0.14), (0.1, as_text - 1.6), **note)
+    axes.annotate("with labels counted\nfrom 0, all fits", (0.004, from_zero), (0.1, from_zero + 0.9), **note)

@@ -13,7 +13,8 @@ from notebooks.shared.style import AMBER, ARROW, INK, PURPLE
 from notebooks.shared.thresholds import BAD
 
 WAYS = {"learns to look at the correct word": PURPLE, "learns to look away from it": AMBER}
-NOTE = {"textcoords": "axes fraction", "arrowprops": ARROW, "va": "center"}
+NOTE = {"textcoords": "axes fraction", "arrowprops": ARROW, "va": "center", "fontsize": 9}
+NARROW = 4.7  # inches, which a telephone shows nearly whole
 
 
 def scenario_names(result: Result) -> dict[str, str]:
@@ -33,19 +34,23 @@ def accuracy_by_scenario(result: Result, names: Sequence[str], *, annotated: boo
     """Draw a panel for each scenario, and in it a curve for each network in the colour of its way."""
     courses, judged = pd.DataFrame(result.tables["courses"]), result.config["steps"]
     titles = scenario_names(result)
-    with grid(1, len(names), size=(8.6, 3.1), sharex=True, sharey=True) as (figure, (panels,)):
-        for axes, name in zip(panels, names, strict=True):
+    with grid(len(names), 1, size=(NARROW, 2.1 * len(names) + 0.5), sharex=True, sharey=True) as (
+        figure,
+        panels,
+    ):
+        for axes, name in zip(panels.flat, names, strict=True):
             draw_networks(axes, courses[courses["scenario"] == name], length=result.config["length"])
             axes.axvline(judged, color=INK, lw=0.9, ls=":", zorder=0)
-            axes.set_title(titles[name], fontsize=10)
+            axes.set_title(titles[name], loc="left", fontsize=9.5, fontweight="bold")
             axes.set_ylim(-0.03, 1.03)
-            axes.set_xlabel("updates")
-        panels[0].set_ylabel("accuracy on new sentences")
+            axes.set_yticks([0, 0.5, 1], ["none", "half", "all"])
+        panels.flat[0].set_ylabel("words correct")
+        panels.flat[-1].set_xlabel("updates")
         if annotated:
             single = courses[(courses["scenario"] == "single") & (courses["steps"] == judged)]["accuracy"]
-            annotate_panels(panels, f"{(single < BAD).sum()} of {len(single)} heads\nare late", judged)
+            annotate_panels(panels.flat, f"{(single < BAD).sum()} of {len(single)} heads\nare late", judged)
         lines = [Line2D([], [], color=colour) for colour in WAYS.values()]
-        figure.legend(lines, list(WAYS), loc="outside upper center", ncols=2, frameon=False, fontsize=9.5)
+        figure.legend(lines, list(WAYS), loc="outside upper center", ncols=1, frameon=False, fontsize=9)
     return figure
 
 
@@ -61,6 +66,6 @@ def draw_networks(axes: Axes, courses: pd.DataFrame, *, length: int) -> None:
 def annotate_panels(panels: Sequence[Axes], late: str, judged: int) -> None:
     """Say how many single heads are late, and what copies and a good head change."""
     single, copied, one_good = panels
-    single.annotate(late, (judged, 0.45), (0.55, 0.18), **NOTE)
-    copied.annotate("copies of any of\nthem are in time", (0.8 * judged, 0.93), (0.42, 0.5), **NOTE)
-    one_good.annotate("a good head\nadds nothing", (0.8 * judged, 0.95), (0.42, 0.5), **NOTE)
+    single.annotate(late, (judged, 0.45), (0.56, 0.18), **NOTE)
+    copied.annotate("copies of any of\nthem are in time", (0.8 * judged, 0.93), (0.56, 0.5), **NOTE)
+    one_good.annotate("a good head\nadds nothing", (0.8 * judged, 0.95), (0.56, 0.5), **NOTE)

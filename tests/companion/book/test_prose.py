@@ -14,11 +14,13 @@ from matplotlib import pyplot
 from attnlib.cli import app
 from attnlib.errors import BadInput
 from companion.book.numbers import table, value_at, written
-from companion.book.prose import Book, PageHtml, Shown, filled, num
-from companion.claims.estimates import MissingKey
+from companion.book.prose import Book, PageHtml, Shown, filled, num, numbers_in_cell
+from companion.claims.estimates import Estimate, MissingKey
+from companion.claims.model import load_papers
+from companion.claims.verdicts import Judgement, Verdict
 from companion.results.result import Result
 from tests.companion.book.book_builders import ROOT
-from tests.companion.claims.claims_builders import save, write_paper
+from tests.companion.claims.claims_builders import claim, save, write_paper
 from tests.tables import beside
 
 CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md"))}
@@ -70,6 +72,35 @@ def test_statements_that_are_not_decided_are_in_a_fold(root):
     open_rows, fold = table.split("<summary>3 statements that our runs do not decide</summary>")
     assert open_rows.count("Nobody has looked") == 0
     assert fold.count("Nobody has looked") == 3
+
+
+ESTIMATE = Estimate(0.25, 0.24, 0.26, 5)
+
+
+@pytest.mark.parametrize(
+    ("keys", "judged", "cell"),
+    [
+        pytest.param(["x"], {"judge": {"above": 0.1}}, r"0.250 \[0.240, 0.260\], n = 5", id="one"),
+        pytest.param(
+            ["x.encoder", "x.decoder"],
+            {"judge": {"above": 0.1}},
+            r"encoder: 0.250 \[0.240, 0.260\], n = 5<br>decoder: 0.250 \[0.240, 0.260\], n = 5",
+            id="two by what tells them apart",
+        ),
+        pytest.param(
+            ["x"],
+            {"judge": {"within": 0.1}, "published": 0.2},
+            r"0.250 \[0.240, 0.260\], n = 5<br>claimed: 0.2",
+            id="one and the claimed number",
+        ),
+    ],
+)
+def test_numbers_in_a_cell_are_named(tmp_path, keys, judged, cell):
+    write_paper(tmp_path, claim("one", experiment="readout", keys=keys, **judged))
+    (paper,) = load_papers(tmp_path)
+    verdicts = dict.fromkeys(keys, Verdict.REPRODUCED)
+    judgement = Judgement(Verdict.REPRODUCED, dict.fromkeys(keys, ESTIMATE), parts=verdicts)
+    assert numbers_in_cell(paper.claims[0], judgement) == cell
 
 
 @pytest.mark.parametrize(("mark", "message"), GIVEN["marks"])

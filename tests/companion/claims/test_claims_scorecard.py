@@ -67,7 +67,7 @@ def test_the_scorecard_begins_with_what_a_source_claims_above_all(page):
     )
     assert '<a href="#claim-plain">More than five, in short.</a>' in first
     assert "Of one claim one is open." in page
-    assert "| a score of 9 \\[4, 10\\]; has to be above 5 |" in first
+    assert "| a score of 9 \\[4, 10\\]<br>has to be above 5 |" in first
     assert '<span class="source-badge undecided said">paper ?<span class="visually-hidden">: too few' in first
 
 
@@ -85,11 +85,11 @@ def test_a_verdict_that_a_false_discovery_rate_would_not_leave_is_borderline(roo
         ([(Verdict.REPRODUCED, 0.01)], "Of one claim one holds."),
         (
             [(Verdict.REPRODUCED, 0.04), (Verdict.REPRODUCED, 0.01), (Verdict.NOT_REPRODUCED, None)],
-            "Of three claims two hold (one of them borderline), one fails.",
+            "Of three claims two hold (one of them borderline) and one fails.",
         ),
         (
             [(Verdict.UNDECIDED, 0.2)] * 2 + [(Verdict.NOT_RUN, None)] * 12,
-            "Of 14 claims two are open, twelve are not tested.",
+            "Of 14 claims two are open and twelve are not tested.",
         ),
         ([], ""),
     ],
