@@ -339,12 +339,15 @@ def test_a_figure_says_that_it_scrolls_where_it_does(seen, pages):
             assert ("Scrolls sideways" in figure["hint"]) == figure["scrolls"], (path, figure)
 
 
-FIGURE = """<!doctype html><html lang="en"><title>x</title><style>{css}</style><main class="bd-article"><figure>
-<img alt="x" width="{width}" height="200" style="--natural: {width}px" src="data:image/svg+xml,%3Csvg
-xmlns='http://www.w3.org/2000/svg' width='{width}' height='200'/%3E"><figcaption>x</figcaption></figure></main></html>"""
+FIGURE = """<!doctype html><html lang="en"><title>x</title><style>{css}</style><main class="bd-article">
+<figure><img alt="x" width="{width}" height="200" style="--natural: {width}px" src="data:image/svg+xml,%3Csvg
+xmlns='http://www.w3.org/2000/svg' width='{width}' height='200'/%3E"><figcaption>x</figcaption></figure>
+</main></html>"""
 
 
-@pytest.mark.parametrize(("inches", "shown"), [(3, 288), (4.7, 358), (8.6, 640)], ids=["small", "narrow", "wide"])
+@pytest.mark.parametrize(
+    ("inches", "shown"), [(3, 288), (4.7, 358), (8.6, 640)], ids=["small", "narrow", "wide"]
+)
 def test_on_a_telephone_a_figure_shrinks_as_far_as_its_letters_allow(chromium, inches, shown):
     css = Path(__file__).parents[3].joinpath("book/_static/attnlib.css").read_text(encoding="utf-8")
     page = chromium.new_page(viewport={"width": 390, "height": 844})
