@@ -1,4 +1,4 @@
-"""The shares of a model's heads, two panels in a row, with frames around the heads that the page speaks of."""
+"""The shares of a model's heads, two panels in a row, with frames around those that the page speaks of."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -19,8 +19,8 @@ TITLES = {
     "residual share": "context (residual share)",
 }
 NOTES = {
-    "temporal share": "frame: positions move\nthese scores most",
-    "residual share": "frame: context moves\nthese scores most",
+    "temporal share": "frame: the head that\npositions move most",
+    "residual share": "frame: the head that\ncontext moves most",
 }
 
 
