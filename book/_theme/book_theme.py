@@ -244,7 +244,7 @@ def mend(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.do
         size = SIZE.search(Path(app.srcdir, path).read_text(encoding="utf-8")[:2000])
         scale = 4 / 3 if size[2] else 1  # pixels of a point
         width, height = (round(float(number) * scale) for number in (size[1], size[3]))
-        return f'{image[0]} width="{width}" height="{height}"'
+        return f'{image[0]} width="{width}" height="{height}" style="--natural: {width}px"'
 
     text = FIGURE.sub(sized, context.get("body") or "")
     for found, instead in MENDED.items():

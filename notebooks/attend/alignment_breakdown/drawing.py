@@ -12,6 +12,8 @@ from companion.results.result import Result, kinds_of
 from notebooks.shared.marks import Estimate, grid
 from notebooks.shared.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, network_name, task_name
 
+WIDTH_OF_GRID = 2.35  # inches; a telephone shows two of them whole
+WORDS = {"temporal": "position", "input": "word", "residual": "the rest"}
 HALF = 0.47  # of the side of a square
 FAINT = "#666666"  # what is written of a residual, or of networks that have not learned
 
@@ -19,17 +21,15 @@ Shares = Mapping[str, Estimate]  # by the decoder's part and the encoder's, ``te
 
 
 def chosen_grids(result: Result, tasks: Sequence[str]) -> Figure:
-    """Draw a grid for each task (column) and architecture (row), and say what leads in it."""
+    """Draw a grid for each task (row) and architecture (column), and say what leads in it."""
     kinds = chosen_kinds(result, tasks)
-    with grid(len(kinds), len(tasks), size=(2.87 * max(len(tasks), 2), 2.95 * len(kinds))) as (
-        figure,
-        panels,
-    ):
-        for row, kind in zip(panels, kinds, strict=True):
-            for axes, task in zip(row, tasks, strict=True):
+    size = (WIDTH_OF_GRID * max(len(kinds), 2), 2.75 * len(tasks) + 0.2)
+    with grid(len(tasks), len(kinds), size=size) as (figure, panels):
+        for row, task in zip(panels, tasks, strict=True):
+            for axes, kind in zip(row, kinds, strict=True):
                 if kind in result.values[task]:
                     draw_network(axes, result.values[task][kind])
-                    axes.set_title(f"{task_name(task)}, {network_name(kind)}\n", fontsize=9.5, pad=4)
+                    axes.set_title(f"{task_name(task)},\n{network_name(kind)}\n", fontsize=9.5, pad=4)
                 else:
                     axes.set_visible(False)
             row[0].set_ylabel("decoder's part")
@@ -47,7 +47,7 @@ def chosen_kinds(result: Result, tasks: Sequence[str]) -> list[str]:
 def draw_network(axes: Axes, network: Mapping) -> None:
     """Draw the shares of one kind of network; above them what leads, or that it has not learned."""
     shares = network["covariance_share"]
-    draw_shares(axes, shares)
+    draw_shares(axes, shares, named=True)
     above = {"transform": axes.transAxes, "ha": "center", "fontsize": 9}
     if holds("learned", token_accuracy=network["token_accuracy"]["value"] or 0):
         axes.text(0.5, 1.02, what_leads(shares), weight="bold", color=INK, **above)
@@ -65,8 +65,11 @@ def what_leads(shares: Shares) -> str:
     return f"{100 * sums[leader]:.0f} % from {leader}"
 
 
-def draw_shares(axes: Axes, shares: Shares, size: float = 9) -> None:
-    """Draw the nine shares with their numbers, rows for the decoder's part, columns for the encoder's."""
+def draw_shares(axes: Axes, shares: Shares, size: float = 9, *, named: bool = False) -> None:
+    """Draw the nine shares with their numbers, rows for the decoder's part, columns for the encoder's.
+
+    The parts are ``named`` in words below the columns, as well as by their symbols.
+    """
     for (row, decoder), (column, encoder) in product(enumerate(PART_NAMES), repeat=2):
         share = shares[f"{decoder}_{encoder}"]
         draw_square(axes, (column, row), (decoder, encoder), share["value"] or 0.0)
@@ -75,12 +78,13 @@ def draw_shares(axes: Axes, shares: Shares, size: float = 9) -> None:
             linespacing=1.1, color="white" if (share["value"] or 0.0) > 0.5 else INK,
         )  # fmt: skip
     symbols = [PART_SYMBOLS[name] for name in PART_NAMES]
-    axes.set_xticks(range(3), symbols)
+    names = [f"{PART_SYMBOLS[name]} {WORDS[name]}" for name in PART_NAMES]
+    axes.set_xticks(range(3), names if named else symbols)
     axes.set_yticks(range(3), symbols)
-    for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+    for labels, height in ((axes.get_xticklabels(), 9 if named else 11), (axes.get_yticklabels(), 11)):
         for label, name in zip(labels, PART_NAMES, strict=True):
             label.set_color(FAINT if name == "residual" else PART_COLOURS[name])
-            label.set_fontsize(11)
+            label.set_fontsize(height)
     axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5), aspect="equal")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -7,10 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from companion.results.result import Result
 from notebooks.shared.marks import grid, matrix
 from notebooks.shared.style import INK, blank, task_name
 
+NARROW = 4.7  # inches, which a telephone shows whole
+ORDERS = {"one_to_one": ": one order", "reordering_100": ": order changes"}
 NOTE = {
     "xycoords": "axes fraction",
     "textcoords": "axes fraction",
@@ -40,37 +41,32 @@ def draw_matrix(axes: Axes, entries: pd.DataFrame) -> None:
         axis.set_major_locator(MaxNLocator(4, integer=True))
 
 
-def average_and_sample(frames: Frames, result: Result, tasks: Sequence[str], kind: str) -> Figure:
-    """Draw the average matrix of each task above the matrix of one of its samples."""
+def average_and_sample(frames: Frames, tasks: Sequence[str], kind: str) -> Figure:
+    """Draw the average matrix of each task, and beside it the matrix of one of its samples."""
     tasks = [task for task in tasks if entries_of(frames["average"], task, kind) is not None]
     if not tasks:
         return blank()
-    with grid(2, max(len(tasks), 2), size=(8.6, 5.6)) as (figure, panels):
-        for (above, below), task in zip(panels.T, tasks, strict=False):
+    with grid(len(tasks), 2, size=(NARROW, 2.4 * len(tasks) + 0.2)) as (figure, panels):
+        for (left, right), task in zip(panels, tasks, strict=True):
             average = entries_of(frames["average"], task, kind)
-            draw_matrix(above, average)
-            title = task_and_typicality(task, result.values[task][kind]["typicality"]["value"])
-            above.set_title(f"{title}\naverage of {average['samples'].iloc[0]} samples", fontsize=9.5)
+            draw_matrix(left, average)
+            left.set_title(f"average of {average['samples'].iloc[0]} sentences", fontsize=9.5)
             shown = int(task == "reordering_100")  # its second sample runs along the other arm of the X
-            draw_matrix(below, entries_of(frames["samples"], task, kind, shown))
-            below.set_title("one of them", fontsize=9.5)
-            below.set_xlabel("source position t")
-        for axes in panels[:, len(tasks) :].flat:
-            axes.set_visible(False)
-        for row in panels:
-            row[0].set_ylabel("predicted at step s")
-        annotate(panels[0], tasks)
+            draw_matrix(right, entries_of(frames["samples"], task, kind, shown))
+            right.set_title("one of them", fontsize=9.5)
+            left.set_ylabel(f"{task_name(task)}{ORDERS.get(task, '')}\n", fontweight="bold")
+        for axes in panels[-1]:
+            axes.set_xlabel("source position")
+        annotate([row[0] for row in panels], tasks)
     return figure
-
-
-def task_and_typicality(task: str, typicality: float | None) -> str:
-    return task_name(task) + ("" if typicality is None else f": typicality {typicality:.2f}")
 
 
 def annotate(panels: Sequence[Axes], tasks: Sequence[str]) -> None:
     """Say of average matrices what no sample has, and what all have."""
     if "reordering_100" in tasks:
         shuffled = panels[tasks.index("reordering_100")]
-        shuffled.annotate("an X that no\nsentence has", (0.5, 0.5), (0.62, 0.5), va="center", **NOTE)
+        shuffled.annotate(
+            "an X that no\nsentence has", (0.5, 0.5), (0.5, 0.93), ha="center", va="top", **NOTE
+        )
     if tasks[0] == "one_to_one":
         panels[0].annotate("one diagonal\nfits all", (0.42, 0.58), (0.5, 0.8), **NOTE)

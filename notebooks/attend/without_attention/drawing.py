@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from companion.results.result import Result
 from notebooks.shared.marks import line_of_dots, matrix
-from notebooks.shared.style import GREEN, INK, PINK, network_name, style
+from notebooks.shared.style import GREEN, INK, PINK, WINE, network_name, style
 
 ONE_VECTOR, ATTENTION = PINK, GREEN  # as in Part I
 KINDS = {  # kind of network → label, colour, line style
@@ -18,9 +18,9 @@ KINDS = {  # kind of network → label, colour, line style
     "VED_less": ("the same, less training", ONE_VECTOR, ":"),
     "AED": (network_name("AED"), ATTENTION, "--"),
 }
-ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
-NOTE = {"fontsize": 9, "va": "center", "arrowprops": ARROW}
-FLIPPED = "share of sentences that now say the new word"
+NARROW = 4.7  # inches, which a telephone shows whole
+HEADING = {"fontsize": 9.5, "fontweight": "bold"}
+FLIPPED = "share of sentences that write the new word"
 LEAST = 0.05  # numbers below are not written into a matrix
 DARK = 0.6  # from here on numbers are white
 
@@ -29,27 +29,32 @@ def kept_and_read(result: Result) -> Figure:
     """Draw the shares of the last encoder state, and where an exchanged word is written in two ways."""
     length = min(lengths_of(result))
     with style():
-        figure = Figure(figsize=(8.6, 3.6))
-        left, middle, right = figure.subplots(1, 3)
-        draw_shares(left, pd.DataFrame(result.tables["memory"]), length)
-        left.set_title("what is kept", fontsize=9.5)
-        left.set_ylabel("share of the last encoder state")
-        left.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(0, 1.02))
-        loudest = result.values["VED"]["shortest"]["memory"]["first"]["value"]
-        left.annotate("the first word\nis the loudest", (1, loudest), (2.5, 0.62), ha="center", **NOTE)
+        figure = Figure(figsize=(NARROW, 5.6))
+        panels = figure.subplot_mosaic([["kept", "kept"], ["old", "new"]], height_ratios=(1, 1.3))
+        kept, old, new = panels["kept"], panels["old"], panels["new"]
+        draw_shares(kept, pd.DataFrame(result.tables["memory"]), length)
+        kept.set_title("Without attention the first word is kept best", loc="left", **HEADING)
+        kept.set_ylabel("share of the\nlast encoder state")
+        name_lines(kept)
 
         flips = exchanged(result, "VED", "component")
-        heat_map(middle, flips, "decoder reads on as before", "word exchanged")
-        last = flips.shape[1] - 1
-        middle.annotate("later steps\nsay it too", (last / 2, last / 2 + 1), (last, 0.5), ha="right", **NOTE)
-        middle.set_ylabel("predicted at step s")
+        heat_map(old, flips, "", "word exchanged")
+        old.set_title("New word not read:\nlater steps write it, too", loc="left", **HEADING)
+        old.set_ylabel("written at step")
 
-        image = heat_map(
-            right, exchanged(result, "VED", "read_too"), "decoder reads the new word", "word exchanged"
-        )
-        right.annotate("only its own\nstep says it", (last / 2, last / 2), (last, 0.5), ha="right", **NOTE)
-        figure.colorbar(image, ax=[middle, right], label=FLIPPED, location="bottom", shrink=0.8, aspect=40)
+        image = heat_map(new, exchanged(result, "VED", "read_too"), "", "word exchanged")
+        new.set_title("New word read: only\nits own step writes it", loc="left", **HEADING)
+        figure.colorbar(image, ax=[old, new], label=FLIPPED, location="bottom", shrink=0.8, aspect=40)
     return figure
+
+
+def name_lines(axes: Axes) -> None:
+    """Write the name of each kind of network beside the word that it keeps most strongly."""
+    named = {"VED": (0.08, 0.63, "left"), "AED": (0.92, 0.86, "right")}
+    for kind, (x, y, side) in named.items():
+        label, colour, _ = KINDS[kind]
+        ink = WINE if kind == "VED" else colour  # its own is too pale for letters
+        axes.text(x, y, label, ha=side, va="center", color=ink, transform=axes.transAxes, fontsize=9)
 
 
 def lengths_of(result: Result) -> list[int]:

@@ -8,24 +8,31 @@ from notebooks.shared.marks import apart, grid
 from notebooks.shared.style import PART_COLOURS, PART_NAMES, PART_SYMBOLS, REMARK
 
 SHIFTS = {"temporal": -0.2, "input": 0.0, "residual": 0.2}  # of points, so that all are seen
+NARROW = 4.7  # inches, which a telephone shows whole
+WORDS = {"temporal": "position", "input": "symbol", "residual": "context"}
 INKS = PART_COLOURS | {"residual": "#666666"}  # of text
 
 
 def shares_of_heads(heads: pd.DataFrame) -> Figure:
-    """Draw three shares of each head, left by layer, right by its attention on the symbol to be copied."""
-    with grid(1, 2, size=(8.6, 3.8), sharey=True) as (figure, ((left, right),)):
+    """Draw three shares of each head, above by layer, below by its attention on the symbol to be copied."""
+    with grid(2, 1, size=(NARROW, 6.2), sharey=True) as (figure, ((above,), (below,))):
         for part in PART_NAMES:
-            draw_layers(left, heads, part)
-            right.plot(
+            draw_layers(above, heads, part)
+            below.plot(
                 heads["copies"], heads[f"{part}_share"], "o", ms=5, alpha=0.8, color=PART_COLOURS[part]
             )
-        name_parts(left, heads)
-        left.set_xlabel("layer of the decoder")
-        left.set_ylabel("share of the scores")
-        right.set_xlabel("attention on the symbol to be copied")
+        name_parts(above, heads)
+        above.set_title("From layer to layer", loc="left", fontsize=9.5, fontweight="bold")
+        above.set_xlabel("layer of the decoder")
+        below.set_title(
+            "Heads that look at the symbol to be copied", loc="left", fontsize=9.5, fontweight="bold"
+        )
+        below.set_xlabel("attention on that symbol")
+        for axes in (above, below):
+            axes.set_ylabel("share of the scores")
         most = heads.loc[heads["copies"].idxmax()]
-        text = "heads that copy\nattend by context"
-        right.annotate(text, (most["copies"], most["residual_share"]), (0.55, 0.9), **REMARK)
+        text = "their scores are\nmostly context"
+        below.annotate(text, (most["copies"], most["residual_share"]), (0.6, 0.46), **REMARK)
     return figure
 
 
@@ -43,8 +50,8 @@ def name_parts(axes: Axes, heads: pd.DataFrame) -> None:
     last = heads["layer"].max()
     of_last_layer = heads[heads["layer"] == last]
     ends = {part: of_last_layer[f"{part}_share"].mean() for part in PART_NAMES}
-    for part, height in apart(ends, 0.05).items():
-        name = f"{part} {PART_SYMBOLS[part]}"
+    for part, height in apart(ends, 0.06).items():
+        name = f"{WORDS[part]} {PART_SYMBOLS[part]}"
         axes.annotate(name, (last + 1.3, height), va="center", fontsize=9.5, color=INKS[part])
     axes.set_xticks(sorted(set(heads["layer"] + 1)))
     axes.set_xlim(0.6, last + 2.05)

@@ -10,12 +10,13 @@ from notebooks.shared.style import AMBER, ARROW, PURPLE, curves, legend_above
 
 ORDERS = {"copy": ("copied", PURPLE), "permuted": ("in one fixed random order", AMBER)}
 ACCURACIES = {
-    "accuracy": "accuracy on new sentences",
+    "accuracy": "correct words in\nnew sentences (share)",
     "attention_accuracy": "largest weight on\nthe correct word (share)",
 }
+NARROW = 4.7  # inches, which a telephone shows whole
 NOTES = (  # of the panels of ACCURACIES: text, where to look, and where it is written
-    ("copying is learned\nat once …", (0.14, 0.85), (0.3, 0.75)),
-    ("… and attention does not find\na fixed random order", (0.7, 0.24), (0.3, 0.6)),
+    ("copying is learned at once", (0.11, 0.8), (0.2, 0.72)),
+    ("attention does not find\na fixed random order", (0.7, 0.24), (0.3, 0.6)),
 )
 
 
@@ -29,7 +30,9 @@ def order_panels(
 ) -> Figure:
     """Draw a panel for each column of the courses of one kind of network, a curve for each network."""
     courses = courses[courses["network"] == network]
-    with grid(1, len(columns), size=(8.6, 3.2), sharex=True, sharey=True) as (figure, (panels,)):
+    size = (NARROW, 2.3 * len(columns) + 0.5)
+    with grid(len(columns), 1, size=size, sharex=True, sharey=True) as (figure, grid_of_panels):
+        panels = grid_of_panels[:, 0]
         for axes, (column, ylabel) in zip(panels, columns.items(), strict=True):
             for order in orders:
                 label, colour = ORDERS[order]
@@ -37,8 +40,8 @@ def order_panels(
                     axes, courses[courses["order"] == order], column, label, color=colour, lw=1.1, alpha=0.75
                 )
             axes.set_ylim(-0.03, 1.03)
-            axes.set_xlabel("updates")
             axes.set_ylabel(ylabel)
+        panels[-1].set_xlabel("updates")
         for axes, (text, place, written) in zip(panels, notes, strict=False):
             inside = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
             axes.annotate(text, place, written, arrowprops=ARROW, va="center", **inside)

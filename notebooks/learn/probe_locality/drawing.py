@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from notebooks.shared.marks import grid, range_of_runs, rule
+from notebooks.shared.marks import grid, name_ends, range_of_runs, rule
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY
 
 PLACES = {  # position → label, colour, line style
@@ -12,35 +12,47 @@ PLACES = {  # position → label, colour, line style
     "next": ("one after it", AMBER, "-"),
     "last": ("last position", GREEN, "-"),
     "first": ("first position", SKY, "--"),
-    "mean": ("mean over positions", INK, ":"),
+    "mean": ("mean of all", INK, ":"),
 }
+INKS = {"next": "#8a6400", "first": "#1f78a8"}  # of names whose lines are too pale for letters
+NARROW = 4.7  # inches, which a telephone shows whole
 DOZEN = 12  # updates in which the keyword alone counts
 
 
 def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figure:
-    """Draw γ by update: left the start alone, right all of the training."""
+    """Draw γ by update: above the start alone, below all of the training."""
     steps = sorted(set(courses["step"]))
     third = min(60, steps[-1] // 3)
     start = min(step for step in steps if step >= third)
-    with grid(1, 2, size=(8.6, 3.7)) as (figure, ((left, right),)):
-        draw_courses(left, courses[courses["step"] <= start])
-        left.set_title("the first updates", loc="left")
-        draw_courses(right, courses)
-        right.set_title("all of the training", loc="left")
-        left.set_ylabel("log odds of the correct label, γ")
+    with grid(2, 1, size=(NARROW, 6.2)) as (figure, panels):
+        above, below = panels.flat
+        draw_courses(above, courses[courses["step"] <= start])
+        draw_courses(below, courses)
+        for axes, title in ((above, "The first updates"), (below, "All of the training")):
+            axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
+            axes.set_ylabel("how sure of the correct label")
+        name_ends_of(above, courses[courses["step"] <= start])
+        name_ends_of(below, courses)
+        below.set_xlabel("updates")
         if annotated:
-            means = courses.groupby("step").mean(numeric_only=True)
-            note = {"textcoords": "axes fraction", "arrowprops": ARROW}
-            early, late = means["keyword"][DOZEN], means["last"][steps[-1]]
-            left.annotate("at first only the\nkeyword counts", (DOZEN, early), (0.03, 0.8), **note)
-            right.annotate(
-                "the end of the sequence\nrises, too", (steps[-1] * 0.8, late), (0.33, 0.12), **note
-            )
-        figure.legend(
-            *left.get_legend_handles_labels(),
-            loc="outside upper center", ncols=5, frameon=False, columnspacing=1.2, fontsize=9.5,
-        )  # fmt: skip
+            early = courses.groupby("step").mean(numeric_only=True)["keyword"][DOZEN]
+            above.annotate(
+                "at first only the\nkeyword knows", (DOZEN, early), (0.03, 0.78),
+                textcoords="axes fraction", fontsize=9, arrowprops=ARROW,
+            )  # fmt: skip
     return figure
+
+
+def name_ends_of(axes: Axes, courses: pd.DataFrame) -> None:
+    """Write the name of each position beside the end of its line."""
+    means, end = courses.groupby("step").mean(numeric_only=True), courses["step"].max()
+    ends = {
+        label: (means[place].iloc[-1], INKS.get(place, colour))
+        for place, (label, colour, _) in PLACES.items()
+    }
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + (high - low) / 10)  # names that make room for each other move up
+    name_ends(axes, ends, end, closest=(high - low) / 14, fontsize=9)
 
 
 def draw_courses(axes: Axes, courses: pd.DataFrame) -> None:
@@ -50,7 +62,6 @@ def draw_courses(axes: Axes, courses: pd.DataFrame) -> None:
         means = courses.groupby("step")[place].mean()
         axes.plot(means.index, means, color=colour, ls=line, lw=1.6, label=label)
     rule(axes, 0, "#cccccc")
-    axes.set_xlabel("updates")
 
 
 def overtaken(courses: pd.DataFrame) -> int | None:

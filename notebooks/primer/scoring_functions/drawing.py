@@ -1,6 +1,6 @@
 """How many updates each choice saves or costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,15 +10,19 @@ from notebooks.shared.marks import Estimate, dot, grid
 from notebooks.shared.style import INK, WINE, blank, task_name
 
 EFFECTS = {
-    "two_directions": "two directions, against one",
-    "additive": "additive, against dot",
-    "concat": "concat, against dot",
-    "scaled_dot": "scaled dot, against dot",
-    "general": "general, against dot",
-    "luong_feeding": "input feeding, against none",
-    "bahdanau": "Bahdanau's decoder, against Luong's",
-    "previous_state": "previous state as query, against present",
+    "two_directions": "two directions, not one",
+    "additive": "additive score, not dot",
+    "concat": "concat, not dot",
+    "scaled_dot": "scaled dot, not dot",
+    "general": "general, not dot",
+    "luong_feeding": "input feeding, not none",
+    "bahdanau": "Bahdanau's decoder, not Luong's",
+    "previous_state": "query: previous state, not current",
 }
+NARROW = 4.7  # inches, which a telephone shows whole
+BETWEEN = 0.26  # rows, between the marks of two tasks
+ABOVE = 0.3  # rows, from the first mark to the name of the choice
+MARKERS = "os^D"  # of the tasks
 UNSURE = "#767676"  # of effects that may be of either sign
 
 Updates = Mapping[str, Estimate]  # saved or cost, by choice
@@ -35,49 +39,48 @@ def updates_of(result: Result) -> dict[str, Updates]:
 
 
 def effects(result: Result) -> Figure:
-    """Draw a panel for each task, a row for each choice; dark where the effect is clear of zero."""
+    """Draw a row for each choice, with a mark for each task; dark where the effect is clear of zero."""
     by_task = updates_of(result)
     rows = [choice for choice in EFFECTS if any(choice in updates for updates in by_task.values())]
     if not rows:
         return blank()
-    size = (8.6, 0.32 * len(rows) + 1.2)
-    with grid(1, len(by_task), size=size, sharey=True, sharex=True) as (figure, (panels,)):
-        for axes, (task, updates) in zip(panels, by_task.items(), strict=True):
-            draw_updates(axes, updates, rows)
-            axes.set_title(task_name(task))
-            axes.set_xlabel("updates more (right) or fewer (left)")
-        if len(by_task) > 1:
-            say_where_all_agree(panels[-1], list(by_task.values()), rows)
-        first = panels[0]
-        first.set_yticks(range(len(rows)), [EFFECTS[choice] for choice in rows])
-        first.set_ylim(len(rows) - 0.5, -0.7)
-        first.tick_params(axis="y", length=0)
-        first.annotate("faster", (0.03, 0.04), xycoords="axes fraction", fontsize=9.5)
-        first.annotate("slower", (0.97, 0.04), xycoords="axes fraction", fontsize=9.5, ha="right")
+    with grid(1, 1, size=(NARROW, 0.55 * len(rows) + 0.9)) as (figure, ((axes,),)):
+        axes.axvline(0, color=INK, lw=0.8)
+        for place, choice in enumerate(rows):
+            axes.text(0, place - ABOVE, EFFECTS[choice], va="center", fontsize=9, **beside(axes))
+            for row, (task, updates) in enumerate(by_task.items()):
+                draw_updates(axes, updates.get(choice), place + BETWEEN * row, MARKERS[row % len(MARKERS)])
+                if choice == rows[0]:
+                    name_task(axes, updates.get(choice), task, place + BETWEEN * row)
+        axes.set_ylim(len(rows) - 0.45, -0.7)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_title("← learns faster", loc="left", fontsize=9.5, fontweight="bold")
+        axes.set_title("learns more slowly →", loc="right", fontsize=9.5, fontweight="bold")
+        axes.set_xlabel("difference in updates")
     return figure
 
 
-def draw_updates(axes: Axes, updates: Updates, rows: Sequence[str]) -> None:
-    """Draw the updates that each choice saves or costs on a task."""
-    axes.axvline(0, color=INK, lw=0.8)
-    for place, choice in enumerate(rows):
-        if choice in updates:
-            dot(axes, updates[choice], place, WINE if is_clear(updates[choice]) else UNSURE)
+def beside(axes: Axes) -> dict:
+    """Where the name of a choice is: at the left edge of the panel, whatever its scale."""
+    return {"transform": axes.get_yaxis_transform(), "ha": "left"}
+
+
+def draw_updates(axes: Axes, estimate: Estimate | None, height: float, marker: str) -> None:
+    """Draw the updates that a choice saves or costs on a task, if both were measured."""
+    if estimate:
+        dot(axes, estimate, height, WINE if is_clear(estimate) else UNSURE, marker=marker)
+
+
+def name_task(axes: Axes, estimate: Estimate | None, task: str, height: float) -> None:
+    """Write the name of a task beside its first mark."""
+    if estimate and estimate["high"] is not None:
+        axes.annotate(
+            f"in {task_name(task)}", (max(0, estimate["high"]), height), (6, 0), textcoords="offset points",
+            va="center", fontsize=9, color=WINE,
+        )  # fmt: skip
 
 
 def is_clear(estimate: Estimate) -> bool:
     """Return True if the whole interval is on one side of zero."""
     return estimate["low"] is not None and estimate["low"] * estimate["high"] > 0
-
-
-def say_where_all_agree(axes: Axes, tasks: Sequence[Updates], rows: Sequence[str]) -> None:
-    """Say beside a choice that it is slower on all tasks, or faster."""
-    note = {"va": "center", "fontsize": 9.5, "transform": axes.get_yaxis_transform()}
-    for place, choice in enumerate(rows):
-        lows, highs = (
-            [updates.get(choice, {}).get(end) or 0 for updates in tasks] for end in ("low", "high")
-        )
-        if min(lows) > 0:
-            axes.text(0.02, place, "slower on both", ha="left", **note)
-        elif max(highs) < 0:
-            axes.text(0.98, place, "faster on both", ha="right", **note)

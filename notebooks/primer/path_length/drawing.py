@@ -1,0 +1,104 @@
+"""The gradient of a target word by its distance from a source word, before training and after it."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from companion.results.result import Result
+from notebooks.shared.marks import grid
+from notebooks.shared.style import ARROW, GREEN, OCHRE, PINK, WINE, blank, lines
+
+KINDS = {  # kind of network → label, colour, line style
+    "one_vector": ("one vector", PINK, "-"),
+    "one_vector_reversed": ("one vector, read backwards", WINE, "--"),
+    "attention": ("attention", GREEN, "-"),
+    "attention_reversed": ("attention, read backwards", OCHRE, "--"),
+}
+STAGES = {"untrained": "before training", "trained": "after training"}
+TITLES = {
+    "untrained": "Before training: one vector loses the gradient",
+    "trained": "After training: it loses it no longer",
+}
+NARROW = 4.7  # inches, which a telephone shows whole
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LABELLED_AT = {  # of the distances: where a line is named, how far above it in points, and from which side
+    "untrained": {"one_vector": (0.5, 16, "left"), "attention": (0.98, 9, "right")},
+    "trained": {"one_vector": (0.98, 11, "right"), "attention": (0.3, -10, "center")},
+}
+
+
+def decay_with_distance(decay: pd.DataFrame, result: Result) -> Figure:
+    """Draw a line for each kind of network, before training above and after it below.
+
+    Args:
+        decay: the mean of the logarithm of the gradient's norm, by kind, cell, stage and distance.
+        result: of the experiment.
+    """
+    kinds = {kind: props for kind, props in KINDS.items() if kind in result.values}
+    if not kinds:
+        return blank()
+    of_cell = decay[decay["cell"] == result.config["cell"][0]]
+    with grid(2, 1, size=(NARROW, 6.0), sharex=True, sharey=True) as (figure, panels):
+        for axes, stage in zip(panels.flat, STAGES, strict=True):
+            rows = of_cell[of_cell["stage"] == stage]
+            lines(axes, rows, "distance", "kind", kinds, lw=1.8)
+            axes.set_title(TITLES[stage], loc="left", fontsize=9.5, fontweight="bold")
+            axes.set_ylabel("size of the gradient")
+            name_lines(axes, rows, LABELLED_AT[stage], rate_of(result) if stage == "untrained" else "")
+            if stage == "trained":
+                name_peak(axes, rows, result.config["length"] + 1)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(power_of_ten))
+        axes.set_xlabel("recurrent steps between the two words")
+        if any(kind.endswith("reversed") for kind in kinds):
+            panels[0, 0].text(
+                0.03, 0.06, "dashed: source read backwards", transform=panels[0, 0].transAxes, fontsize=9
+            )
+    return figure
+
+
+def power_of_ten(power: float, _place: int | None = None) -> str:
+    """Write the tick of a power of ten.
+
+    >>> power_of_ten(-4.0)
+    '10⁻⁴'
+    """
+    return "10" + f"{power:.0f}".translate(RAISED)
+
+
+def rate_of(result: Result) -> str:
+    """How fast one vector loses the gradient as training begins, in words; nothing where it does not."""
+    untrained = result.values.get("one_vector", {}).get("main", {}).get("untrained", {})
+    slope = untrained.get("decay", {}).get("value")
+    return f":\na tenth is left after every {-1 / slope:.0f} steps" if slope and slope < 0 else ""
+
+
+def name_lines(
+    axes: Axes, rows: pd.DataFrame, places: Mapping[str, tuple[float, float, str]], rate: str
+) -> None:
+    """Write the names of networks beside their lines, with the rate at which one vector loses gradients."""
+    for kind, (along, above, side) in places.items():
+        of_kind = rows[rows["kind"] == kind].sort_values("distance")
+        if of_kind.empty:
+            continue
+        label, colour, _ = KINDS[kind]
+        ink = WINE if kind == "one_vector" else colour  # its own is too pale for letters
+        point = of_kind.iloc[round(along * (len(of_kind) - 1))]
+        axes.annotate(
+            label + (rate if kind == "one_vector" else ""), (point["distance"], point["value"]), (0, above),
+            textcoords="offset points", ha=side, va="center", fontsize=9, color=ink, fontweight="bold",
+        )  # fmt: skip
+
+
+def name_peak(axes: Axes, rows: pd.DataFrame, distance: int) -> None:
+    """Point at the distance of words that translate each other, where attention, read forwards, peaks."""
+    peak = rows.loc[(rows["kind"] == "attention") & (rows["distance"] == distance), "value"]
+    if len(peak):
+        text = "words that translate each other"
+        axes.annotate(
+            text, (distance, peak.iloc[0]), (0.5, 0.4), textcoords="axes fraction", ha="center", fontsize=9,
+            arrowprops=ARROW,
+        )  # fmt: skip
