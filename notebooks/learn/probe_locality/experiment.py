@@ -56,7 +56,7 @@ class Config(BaseConfig):
 
 PROFILES = {
     "quick": Config(steps=160),
-    "paper": Config(seeds=10, embedding_width=300, width=256, steps=4_000, every=2),
+    "paper": Config(seeds=8, embedding_width=300, width=256, steps=4_000, every=2),
     "tiny": Config(seeds=2, words=6, length=6, embedding_width=4, width=3, steps=4, every=2),
 }
 
