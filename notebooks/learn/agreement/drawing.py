@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from companion.results.result import Result
 from notebooks.shared.marks import Estimate, dot, grid, key_above, range_of_runs, rule
@@ -55,18 +55,6 @@ class Row:
         ours, chance = measured[column]["agreement_optimistic"], measured["chance"]["value"]
         return cls(ours, chance, published.get((name, column)))
 
-    @property
-    def marks(self) -> dict[str, float]:
-        """All that is drawn of the row, by what it is called."""
-        marks = {"ours": self.ours["value"], "chance": self.chance, "published": self.published}
-        return {name: value for name, value in marks.items() if value is not None}
-
-    @property
-    def room(self) -> tuple[int, float]:
-        """How many marks there are, and how close the closest two of them are."""
-        gaps = np.diff(sorted(self.marks.values()))
-        return len(self.marks), min(gaps, default=0)
-
 
 def attention_and_probe(result: Result, published: Published) -> Figure:
     """Draw a row for each data set: agreement of attention and probe, chance, and the published number."""
@@ -85,8 +73,7 @@ def attention_and_probe(result: Result, published: Published) -> Figure:
             if row.published is not None:
                 ink = PALE if is_shown_only(name) else INK
                 axes.plot(row.published, place, "D", mfc="white", mec=ink, ms=6, mew=1.3)
-        clearest = max(rows, key=lambda name: (not is_shown_only(name), rows[name].room))
-        name_marks(axes, rows[clearest], list(rows).index(clearest), colour)
+        name_marks(axes, is_published=bool(published), colour=colour)
         axes.set_yticks(range(len(rows)), [data_name(name).replace(" (", "\n(") for name in rows])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(-0.6, len(rows) - 0.3)
@@ -109,23 +96,20 @@ def draw_chance(axes: Axes, chance: float | None, place: float, *, lw: float) ->
         axes.plot([chance, chance], [place - 0.4, place + 0.4], color=INK, lw=lw, ls=":")
 
 
-def name_marks(axes: Axes, row: Row, place: float, colour: str) -> None:
-    """Say above the marks of a row what they are, names to the outside of ours and the published number."""
-    ours_is_less = row.published is None or row.marks["ours"] < row.published
-    sides = {"ours": "right" if ours_is_less else "left", "published": "left" if ours_is_less else "right"}
-    for text, value in row.marks.items():
-        side = sides.get(text, "left")
-        shift = {"left": -4, "right": 4}[side]
-        axes.annotate(
-            text,
-            (0 if text == "chance" else value, place),
-            (shift + 4 if text == "chance" else shift, 6),
-            textcoords="offset points",
-            ha=side,
-            va="bottom",
-            fontsize=9.5,
-            color={"ours": colour, "chance": GREY}.get(text, INK),
+def name_marks(axes: Axes, *, is_published: bool, colour: str) -> None:
+    """Say above the first row what its marks are."""
+    marks = [
+        Patch(color=CHANCE, label="chance"),
+        Line2D([], [], color=colour, marker="o", ms=8, lw=2, label="ours"),
+    ]
+    if is_published:
+        marks.append(
+            Line2D([], [], ls="", marker="D", mfc="white", mec=INK, ms=6, mew=1.3, label="published")
         )
+    axes.legend(
+        handles=marks, loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, frameon=False, fontsize=9.5,
+        handlelength=1.2, columnspacing=1.2, handletextpad=0.5, borderaxespad=0,
+    )  # fmt: skip
 
 
 def agrees_when_accurate(result: Result, courses: pd.DataFrame) -> Figure:

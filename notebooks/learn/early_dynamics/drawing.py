@@ -67,7 +67,7 @@ def counted_and_iterated(counts: pd.DataFrame, corpora: Mapping[str, str]) -> Fi
     with grid(2, len(corpora), size=(2.3 * max(len(corpora), 2), 4.6)) as (figure, panels):
         for column, (corpus, title) in zip(panels.T, corpora.items(), strict=True):
             for axes, table in zip(column, ("counts", "iterated"), strict=True):
-                draw_table(axes, counts, corpus, table, numbered=False, room=1.6)
+                draw_table(axes, counts, corpus, table, numbered=is_flat(counts, corpus), room=1.6)
             column[0].set_title(title, loc="left")
             column[1].set_xlabel("target letter")
         for axes, table in zip(panels[:, 0], ("counted", "iterated"), strict=True):
@@ -83,6 +83,12 @@ def counted_and_iterated(counts: pd.DataFrame, corpora: Mapping[str, str]) -> Fi
                 transform=axes.transAxes,
             )
     return figure
+
+
+def is_flat(counts: pd.DataFrame, corpus: str) -> bool:
+    """Return True if all pairs of words of a corpus meet equally often."""
+    values = counts.loc[(counts["corpus"] == corpus) & (counts["table"] == "counts"), "value"]
+    return bool(np.ptp(values) == 0) if len(values) else False
 
 
 def convergence(result: Result, names: Mapping[str, str]) -> Figure:

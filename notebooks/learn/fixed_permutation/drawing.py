@@ -1,6 +1,6 @@
 """Courses of networks that write sentences in their order, or in one fixed random order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,9 +14,12 @@ ACCURACIES = {
     "attention_accuracy": "largest weight on\nthe correct word (share)",
 }
 NARROW = 4.7  # inches, which a telephone shows whole
-NOTES = (  # of the panels of ACCURACIES: text, where to look, and where it is written
-    ("copying is learned at once", (0.11, 0.8), (0.2, 0.72)),
-    ("attention does not find\na fixed random order", (0.7, 0.24), (0.3, 0.6)),
+DARK_AMBER = "#8f6200"  # of texts about amber curves
+NOTES = (  # of the panels of ACCURACIES: its row, text and its colour, where to look, and where it is written
+    (0, "copying is learned at once", PURPLE, (0.11, 0.8), (0.2, 0.72)),
+    (0, "one fixed random order", DARK_AMBER, (0.7, 0.26), (0.3, 0.48)),
+    (1, "copying finds it", PURPLE, (0.11, 0.8), (0.2, 0.82)),
+    (1, "attention does not find\na fixed random order", DARK_AMBER, (0.7, 0.24), (0.3, 0.56)),
 )
 
 
@@ -25,10 +28,13 @@ def order_panels(
     network: str,
     columns: Mapping[str, str],
     *,
-    orders: Iterable[str] = tuple(ORDERS),
-    notes: Iterable[tuple] = (),
+    orders: Sequence[str] = tuple(ORDERS),
+    notes: Sequence[tuple] = (),
 ) -> Figure:
-    """Draw a panel for each column of the courses of one kind of network, a curve for each network."""
+    """Draw a panel for each column of the courses of one kind of network, a curve for each network.
+
+    Notes name the curves; without them a legend does, if there are several orders.
+    """
     courses = courses[courses["network"] == network]
     size = (NARROW, 2.3 * len(columns) + 0.5)
     with grid(len(columns), 1, size=size, sharex=True, sharey=True) as (figure, grid_of_panels):
@@ -42,8 +48,10 @@ def order_panels(
             axes.set_ylim(-0.03, 1.03)
             axes.set_ylabel(ylabel)
         panels[-1].set_xlabel("updates")
-        for axes, (text, place, written) in zip(panels, notes, strict=False):
+        for row, text, colour, place, written in notes:
+            look = {"arrowprops": ARROW, "va": "center", "color": colour}
             inside = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
-            axes.annotate(text, place, written, arrowprops=ARROW, va="center", **inside)
-        legend_above(figure)
+            panels[row].annotate(text, place, written, **look, **inside)
+        if not notes and len(orders) > 1:
+            legend_above(figure)
     return figure

@@ -16,8 +16,8 @@ WAYS = {  # which way a network's attention goes → colour, label
     None: ("#777777", "neither"),
 }
 ENDS = {  # way → colour of a text, points above the curves' end, what they do there
-    "drawn": (PURPLE, -16, "look at the correct word"),
-    "away": ("#8f6200", -20, "look everywhere else"),
+    "drawn": (PURPLE, -4, "look at\nthe correct word"),
+    "away": ("#8f6200", -6, "look\neverywhere else"),
 }
 
 
@@ -68,8 +68,10 @@ def annotate_failures(axes: Axes, courses: pd.DataFrame, judged: int) -> None:
 
 def name_ways(axes: Axes, courses: pd.DataFrame) -> None:
     """Write at the right ends of the curves where their networks look."""
-    ends = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
-    axes.annotate("uniform attention", (0.98, 1), (0, 4), **ends)
+    ends = {
+        "xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "top",
+    }  # fmt: skip
+    axes.annotate("uniform attention", (0.98, 1), (0, -3), **ends)
     last = courses[courses["steps"] == courses["steps"].max()]
     by_way = last.groupby("way")["weight"].agg(["median", "size"])
     for way, (colour, above, text) in ENDS.items():

@@ -20,19 +20,21 @@ DOZEN = 12  # updates in which the keyword alone counts
 
 
 def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figure:
-    """Draw γ by update: above the start alone, below all of the training."""
+    """Draw γ by update: above the start alone, below all of the training, less the keyword's."""
     steps = sorted(set(courses["step"]))
     third = min(60, steps[-1] // 3)
     start = min(step for step in steps if step >= third)
     with grid(2, 1, size=(NARROW, 6.2)) as (figure, panels):
         above, below = panels.flat
         draw_courses(above, courses[courses["step"] <= start])
-        draw_courses(below, courses)
+        behind = less_keyword(courses)
+        draw_networks(below, behind)
         for axes, title in ((above, "The first updates"), (below, "All of the training")):
             axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
-            axes.set_ylabel("how sure of the correct label")
+        above.set_ylabel("how sure of the correct label")
+        below.set_ylabel("the same, minus the keyword's")
         name_ends_of(above, courses[courses["step"] <= start])
-        name_ends_of(below, courses)
+        name_ends_of(below, behind)
         below.set_xlabel("updates")
         if annotated:
             early = courses.groupby("step").mean(numeric_only=True)["keyword"][DOZEN]
@@ -62,6 +64,20 @@ def draw_courses(axes: Axes, courses: pd.DataFrame) -> None:
         means = courses.groupby("step")[place].mean()
         axes.plot(means.index, means, color=colour, ls=line, lw=1.6, label=label)
     rule(axes, 0, "#cccccc")
+
+
+def less_keyword(courses: pd.DataFrame) -> pd.DataFrame:
+    """Return the courses of all positions, each minus the course of the keyword in the same network."""
+    return courses.assign(**{place: courses[place] - courses["keyword"] for place in PLACES})
+
+
+def draw_networks(axes: Axes, courses: pd.DataFrame) -> None:
+    """Draw means over networks of each position, and single networks as thin lines."""
+    for place, (label, colour, line) in PLACES.items():
+        for _, network in courses.groupby("seed"):
+            axes.plot(network["step"], network[place], color=colour, ls=line, lw=0.6, alpha=0.45)
+        means = courses.groupby("step")[place].mean()
+        axes.plot(means.index, means, color=colour, ls=line, lw=1.8, label=label)
 
 
 def overtaken(courses: pd.DataFrame) -> int | None:

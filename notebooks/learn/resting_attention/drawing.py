@@ -24,7 +24,7 @@ ROOM = 20  # % of the texts, for a name on a bar
 BESIDE = {"begin": ("begin token", PURPLE), "end": ("end token", OCHRE)}  # names of the bars
 NAMES = {  # pairs → what they have in common, and at which end of them it is written
     "different": ("different tokens", "left"),
-    "other": ("other", "center"),
+    "other": ("one on neither", "center"),
     "same": ("the same token", "right"),
 }
 INKS = {"different": INK, "other": "#2f7ca8", "same": "#007f5f"}  # of their names
@@ -32,7 +32,7 @@ POSITIONS = {"all": "all positions", "words": "words alone"}
 PAIRS = {
     "same": Mark("both rest on the same token", GREEN, ms=4.5),
     "different": Mark("they rest on different tokens", INK, "x", ms=4.5),
-    "other": Mark("other pairs", SKY, "s", ms=4.5),
+    "other": Mark("at least one on neither", SKY, "s", ms=4.5),
 }
 
 
