@@ -56,8 +56,8 @@ def variants_beside_plain(result: Result) -> Figure:
         for axes, ((task, kind), of_panel) in zip(panels.flat, panels_of.items(), strict=True):
             draw_variants(axes, of_panel)
             title = f"{network_name(kind)}, {task_name(task)}"
-            found = f"{FOUND}\n" if (task, kind) == FOUND_IN else ""
-            axes.set_title(f"{found}{title}", loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
+            finding = f"{FOUND}\n" if (task, kind) == FOUND_IN else ""
+            axes.set_title(f"{finding}{title}", loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
             axes.tick_params(labelbottom=True)
         name_shares(panels[0, 0], next(iter(panels_of.values())))
         panels[-1, 0].set_xlabel("share of the covariance with the score")

@@ -46,8 +46,8 @@ def draw_task(axes: Axes, shares: pd.DataFrame, task: str) -> None:
                 PEAKS[task, row.place], (row.place, row.value), (row.place - 0.6, 1.12), ha="right",
                 va="center", fontsize=9.5, arrowprops=ARROW,
             )  # fmt: skip
-    found = f": {FOUND[task]}" if task in FOUND else ""
-    axes.set_title(f"{task_name(task)}{found}", loc="left", fontsize=9.5, fontweight="bold")
+    finding = f": {FOUND[task]}" if task in FOUND else ""
+    axes.set_title(f"{task_name(task)}{finding}", loc="left", fontsize=9.5, fontweight="bold")
     axes.set_ylabel("later words\nmade wrong")
     axes.set(ylim=(0, 1.2), yticks=(0, 0.5, 1), yticklabels=("none", "half", "all"))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
