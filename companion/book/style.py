@@ -25,7 +25,7 @@ TASK_NAMES = {
     "reversal": "reversal",
     "scan": "SCAN",
     "scan_extended": "extended SCAN",
-    "scan_lists": "lists of SCAN",
+    "scan_lists": "SCAN lists",
     "multi30k_en_fr": "Multi30k En–Fr",
     "multi30k_en_de": "Multi30k En–De",
     "tatoeba_en_fr": "Tatoeba En–Fr",

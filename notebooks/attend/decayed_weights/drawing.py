@@ -11,7 +11,7 @@ from notebooks.shared.style import INK, PART_COLOURS
 WIDTH = 3.75  # inches, which a telephone shows whole
 TITLE_AT = -0.42  # of the panel's width: above the names of its rows
 ROWS = {
-    "nothing": "none",
+    "nothing": "no penalty",
     "decoder_recurrence": "decoder, recurrent weights",
     "encoder_recurrence": "encoder, recurrent weights",
     "others": "all but recurrent weights",

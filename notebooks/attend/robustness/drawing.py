@@ -24,6 +24,7 @@ HALVES = {  # of the headline, as differences → its name, colour, marker, and 
     "temporal_share_leads_scan": ("share of position:\none-to-one minus SCAN", BLUE, "o", 0.16),
     "temporal_beats_input": ("attention rebuilt on one-to-one:\nby position minus by word", INK, "D", -0.16),
 }
+TITLE_AT = -0.4  # of the width of the panel: above the names of rows
 NARROW = 4.7  # inches, which a telephone shows nearly whole
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
@@ -46,7 +47,7 @@ def level_name(level: str) -> str:
 def setting_name(factor: str, level: str) -> str:
     """Say what a setting has that the plan has not."""
     if factor == "plan":
-        return "as planned"
+        return "no change"
     if factor == "running":
         return "running free"
     _, name = FACTORS[factor]
@@ -72,10 +73,11 @@ def tasks_by_factor(result: Result) -> dict[str, list[str]]:
 
 
 def headline_by_setting(rows: Sequence[Row]) -> Figure:
-    """Draw both halves of the headline at every setting, as differences; filled where clear of zero."""
+    """Draw both halves of the headline at every setting, as differences."""
     settings = list(dict.fromkeys((row["factor"], row["level"]) for row in rows))[::-1]
     names = [setting_name(factor, level) for factor, level in settings]
-    with grid(1, 1, size=(NARROW, 0.25 * len(settings) + 1.6)) as (figure, ((axes,),)):
+    clear = all(row["clearly"] for row in rows)
+    with grid(1, 1, size=(NARROW, 0.25 * len(settings) + 1.8)) as (figure, ((axes,),)):
         axes.axvline(0, color=INK, lw=0.8)
         for half in HALVES:
             draw_half(
@@ -87,6 +89,9 @@ def headline_by_setting(rows: Sequence[Row]) -> Figure:
         axes.set_xlabel("difference, mean over networks", fontsize=9)
         axes.set_yticks(range(len(settings)), names, fontsize=8.5)
         axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        if clear:
+            axes.set_title("Both differences are above zero in every row", loc="left", x=TITLE_AT)
         figure.legend(loc="outside upper center", ncols=1, frameon=False, fontsize=9)
     return figure
 
@@ -96,7 +101,7 @@ def draw_half(axes: Axes, rows: Sequence[Row], settings: Sequence[Setting]) -> N
     for row in rows:
         _, colour, marker, shift = HALVES[row["half"]]
         place = settings.index((row["factor"], row["level"])) + shift
-        dot(axes, row, place, colour, marker=marker, filled=row["clearly"], ms=5, bar={"lw": 1.4})
+        dot(axes, row, place, colour, marker=marker, ms=5, bar={"lw": 1.4})
     for half in {row["half"] for row in rows}:
         name, colour, marker, _ = HALVES[half]
         axes.plot([], [], marker, color=colour, ms=5, label=name)

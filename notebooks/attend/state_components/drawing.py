@@ -17,6 +17,7 @@ TEMPORAL, INPUT, RESIDUAL = (PART_COLOURS[part] for part in ("temporal", "input"
 FILL = {"encoder": True, "decoder": False}  # filled markers are the encoder's, open ones the decoder's
 TITLES = {"temporal": "Temporal components μ", "input": "Input components χ"}
 FRAMES = ("temporal", "input", "states", "explained")
+NARROW = 3.75  # inches, which a telephone shows whole
 LABELLED = 4  # words of each side with a label, the most frequent
 ARROW = {"arrowstyle": "->", "color": INK}
 PIECES = {  # of the variance of states: colour of each
@@ -82,7 +83,7 @@ def variance_explained(rows: Sequence[Row], *, columns: int = 1) -> Figure:
     if not rows:
         return blank()
     panel = (0.42 if columns == 1 else 0.36) * len(rows) + 0.45
-    size = (3.75, 2 * panel + 1.1) if columns == 1 else (8.6, panel + 0.9)
+    size = (NARROW, 2 * panel + 1.1) if columns == 1 else (8.6, panel + 0.9)
     with grid(3 - columns, columns, size=size, sharex=True, sharey=True) as (figure, panels):
         for axes, side in zip(panels.flat, FILL, strict=True):
             for place, row in enumerate(reversed(rows)):
@@ -135,7 +136,7 @@ def clock_and_dictionary(frames: Frames, task: str, kind: str) -> Figure:
     plane = Plane.of(frames, task, kind)
     if plane.side("temporal", "encoder").empty:
         return blank()
-    with grid(1, 2, size=(8.6, 3.9)) as (figure, ((clock, dictionary),)):
+    with grid(2, 1, size=(NARROW, 7.2)) as (figure, ((clock,), (dictionary,))):
         draw_clock(clock, plane)
         clock.set_title("μ: positions lie along a curve", fontsize=10.5, loc="left")
         draw_dictionary(dictionary, plane)

@@ -12,6 +12,7 @@ from notebooks.shared.style import GREEN, INK, OCHRE, PART_COLOURS, network_name
 WIDTH = 8.6  # inches
 NARROW = 3.75  # which a telephone shows whole
 TITLE_AT = -0.31  # of a panel's width: above the names of its rows
+FOUND, FOUND_IN = "Learned maps give position more", ("one_to_one", "AED")
 WITH_AFTER = r"_\d+$"  # ends the name of a task whose lists have "after"
 SHARES = {
     "temporal_own": Mark("position", PART_COLOURS["temporal"], shift=-0.12, ms=6),
@@ -49,13 +50,15 @@ def variants_beside_plain(result: Result) -> Figure:
         for kind, of_panel in sorted(of_task.groupby("kind"), key=lambda panel: panel[0] != "AED")
     }
     heights = [of_panel["variant"].nunique() + 0.5 for of_panel in panels_of.values()]
-    size = (NARROW, 0.32 * (sum(heights) + 0.45) + 0.3 * len(heights) + 0.4)
+    size = (NARROW, 0.32 * (sum(heights) + 0.45) + 0.55 * len(heights) + 0.6)
     look = {"sharex": True, "gridspec_kw": {"height_ratios": [heights[0] + 0.45, *heights[1:]]}}
     with grid(len(panels_of), 1, size=size, **look) as (figure, panels):
         for axes, ((task, kind), of_panel) in zip(panels.flat, panels_of.items(), strict=True):
             draw_variants(axes, of_panel)
             title = f"{network_name(kind)}, {task_name(task)}"
-            axes.set_title(title, loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
+            finding = f"{FOUND}\n" if (task, kind) == FOUND_IN else ""
+            axes.set_title(f"{finding}{title}", loc="left", x=TITLE_AT, fontsize=9.5, fontweight="bold")
+            axes.tick_params(labelbottom=True)
         name_shares(panels[0, 0], next(iter(panels_of.values())))
         panels[-1, 0].set_xlabel("share of the covariance with the score")
     return figure
@@ -98,10 +101,10 @@ def rows_in(result: Result) -> dict[str, str]:
 
 
 def name_of_task(task: str) -> str:
-    """Return what a task is called; lists of SCAN with the percentage that has "after".
+    """Return what a task is called; SCAN lists with the percentage that has "after".
 
     >>> name_of_task("one_to_one"), name_of_task("scan_lists_50")
-    ('one-to-one', 'lists of SCAN, 50 % with “after”')
+    ('one-to-one', 'SCAN lists, 50 % with “after”')
     """
     without_percent, _, percent = task.rpartition("_")
     if percent.isdigit():
@@ -116,7 +119,7 @@ def row_name(kind: str, variant: str) -> str:
 
 
 def dial_of_after(result: Result) -> Figure:
-    """Draw what becomes of lists of SCAN as more of them have "after", a panel for each kind of network.
+    """Draw what becomes of SCAN lists as more of them have "after", a panel for each kind of network.
 
     Args:
         result: of the experiment.

@@ -154,7 +154,7 @@ class Config(PlannedConfig):
     )
     further: tuple[Task, ...] = setting((), "further tasks of variants that attention only alone has")
     after: tuple[Percent, ...] = setting(
-        (), "percent of lists of SCAN that have 'after'; plain networks are also trained on lists without"
+        (), "percent of SCAN lists that have 'after'; plain networks are also trained on lists without"
     )
 
 
@@ -183,7 +183,7 @@ def plain_specs(config: Config, tasks: Iterable[str]) -> tuple[ModelSpec, ...]:
 
 
 def dial_specs(config: Config) -> tuple[ModelSpec, ...]:
-    """Return plain networks on lists of SCAN, at the marks of the dial but the first."""
+    """Return plain networks on SCAN lists, at the marks of the dial but the first."""
     return tuple(
         spec
         for percent in config.after

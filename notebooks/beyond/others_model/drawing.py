@@ -22,12 +22,10 @@ def shares_of_heads(heads: pd.DataFrame) -> Figure:
                 heads["copies"], heads[f"{part}_share"], "o", ms=5, alpha=0.8, color=PART_COLOURS[part]
             )
         name_parts(above, heads)
-        above.set_title("From layer to layer", loc="left", fontsize=9.5, fontweight="bold")
+        above.set_title("Context replaces the symbol", loc="left", fontsize=9.5, fontweight="bold")
         above.set_xlabel("layer of the decoder")
-        below.set_title(
-            "Heads that look at the symbol to be copied", loc="left", fontsize=9.5, fontweight="bold"
-        )
-        below.set_xlabel("attention on that symbol")
+        below.set_title("Copying heads attend by context", loc="left", fontsize=9.5, fontweight="bold")
+        below.set_xlabel("attention on the symbol to be copied")
         for axes in (above, below):
             axes.set_ylabel("share of the scores")
         most = heads.loc[heads["copies"].idxmax()]
