@@ -82,7 +82,9 @@ def unit_of(claim: Claim, estimates: Mapping[str, Estimate], schemas: Schemas) -
         return claim.shown.unit
     units = {declared_unit(key.partition(" − ")[0], schemas) for key in estimates}
     unit = units.pop() if len(units) == 1 else ""
-    is_difference = claim.judge.contrast or any(min(one.value, one.ends[0]) < 0 for one in estimates.values())
+    is_difference = claim.judge.contrast or any(
+        min(estimate.value, estimate.ends[0]) < 0 for estimate in estimates.values()
+    )
     return f"{unit} points" if unit in (SHARE, PERCENT) and is_difference else unit
 
 
@@ -101,8 +103,8 @@ def declared_unit(key: str, schemas: Schemas) -> str:
     ends = [".".join(pieces[start:]) for start in range(len(pieces))]  # a quantity may have a dot
     for name in (*ends, *reversed(pieces)):
         if name in units:
-            found = units[name] - {""}
-            return found.pop() if len(found) == 1 else ""
+            declared = units[name] - {""}
+            return declared.pop() if len(declared) == 1 else ""
     return ""
 
 

@@ -111,8 +111,8 @@ def shown(judged):
 
 
 def test_the_name_that_a_claim_gives_comes_first(judged):
-    one = judged({"x.failed": SHARE}, shown={"name": "share that fails", "unit": "share"})
-    assert shown(one) == ["share that fails: 50 % [30, 70], n = 5"]
+    named = judged({"x.failed": SHARE}, shown={"name": "share that fails", "unit": "share"})
+    assert shown(named) == ["share that fails: 50 % [30, 70], n = 5"]
 
 
 def test_one_name_of_two_numbers_is_above_them(judged):
