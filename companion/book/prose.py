@@ -22,7 +22,7 @@ with whatever is wrong by line.
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from pathlib import Path
@@ -31,11 +31,12 @@ from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
 from companion.book.markup import claim_note, claim_tag, outcome_tag, plain, template
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
+from companion.claims.cells import Schemas, evidence_of, numbers_in_words
 from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import judge
-from companion.claims.wording import SIGNS, distinguished, evidence, outcome, source_label
+from companion.claims.wording import SIGNS, outcome, source_label
 from companion.paths import PROFILES
 from companion.results import registry
 from companion.results.result import Result
@@ -70,6 +71,7 @@ class Judged:
     judgement: Judgement
     profile: str
     role: str = "verdict"
+    schemas: Schemas = field(default_factory=dict, repr=False)  # of the result behind it
 
     @property
     def badge(self) -> str:
@@ -88,7 +90,7 @@ class Judged:
             return self.badge
         if self.role == "outcome":
             return outcome(self.claim, self.judgement.verdict)
-        return evidence(self.judgement)
+        return evidence_of(self.claim, self.judgement, self.schemas)
 
 
 class Book:
@@ -126,6 +128,11 @@ class Book:
         result = self.leading(claim.experiment, at)
         at = result.profile if result else at or PROFILES[0]
         return judge(claim, at, self.leading).judgement, at
+
+    def schemas(self, claim: Claim, profile: str) -> Schemas:
+        """Return what the tables are that the numbers of a claim at a profile come from."""
+        result = self.leading(claim.experiment, profile) if claim.judge else None
+        return result.schemas if result else {}
 
 
 def num(book: Book, text: str, page: str) -> Shown:
@@ -170,7 +177,7 @@ def verdict(book: Book, text: str, page: str, role: str = "verdict") -> Judged:
             f"claim {claim.id} is `{today}` today{where} ({numbers or judgement.reason}), and this sentence "
             f"was written for `{wanted}`: mend the sentence, then the verdict that it names"
         )
-    return Judged(claim, judgement, profile, role)
+    return Judged(claim, judgement, profile, role, book.schemas(claim, profile))
 
 
 def claims_table(book: Book, page: str, options: str, body: str) -> str:
@@ -192,35 +199,21 @@ def claims_table(book: Book, page: str, options: str, body: str) -> str:
     if not listed:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")
-    rows = [(claim, *book.verdict_of(claim)) for claim in listed]
+    rows = []
+    for claim in listed:
+        judgement, at = book.verdict_of(claim)
+        cell = numbers_in_cell(claim, judgement, book.schemas(claim, at))
+        rows.append((claim, judgement, at, cell))
     shown = [row for row in rows if row[1].verdict in SAYS_SOMETHING]
     folded = [row for row in rows if row[1].verdict not in SAYS_SOMETHING]
     if not shown or len(folded) < WORTH_A_FOLD:
         shown, folded = rows, []
-    return template(TABLE).render(shown=shown, folded=folded, numbers=numbers_in_cell, nothing=NOTHING)
+    return template(TABLE).render(shown=shown, folded=folded, nothing=NOTHING)
 
 
-def numbers_in_cell(claim: Claim, judgement: Judgement) -> str:
-    """Return the numbers of a claim with their intervals; of more than two how many are as claimed.
-
-    Two are named by what tells them apart, a difference is called so, and where a claim gives a number it
-    follows.
-    """
-    if len(judgement.parts) > 2:
-        as_claimed = list(judgement.parts.values()).count(Verdict.REPRODUCED)
-        return f"{as_claimed} of {len(judgement.parts)} as claimed"
-    numbers = [str(estimate) for estimate in judgement.evidence.values()]
-    defined = any(estimate.defined for estimate in judgement.evidence.values())
-    if not defined or len(numbers) > 2:  # more are without a verdict each: true by construction, and alike
-        return "<br>".join(map(plain, dict.fromkeys(numbers)))
-    if len(numbers) == 2:
-        names = distinguished(*judgement.evidence)
-        numbers = [f"{name}: {number}" for name, number in zip(names, numbers, strict=True)]
-    elif claim.judge.contrast:
-        numbers = [f"difference: {numbers[0]}"]
-    if claim.judge.is_tolerance:
-        numbers.append(f"claimed: {claim.judge.published:,.10g}".replace("-", "−"))
-    return "<br>".join(map(plain, numbers))
+def numbers_in_cell(claim: Claim, judgement: Judgement, schemas: Schemas | None = None) -> str:
+    """Return the numbers of a claim as Markdown, with what the tables of their result say of them."""
+    return "<br>".join(map(plain, numbers_in_words(claim, judgement, schemas or {})))
 
 
 def as_text(shown: Shown | Judged) -> str:

@@ -28,7 +28,7 @@ class Estimate:
     """A point, its interval, the number of independent runs behind it, and what it was chosen from.
 
     ``at_least``: runs that never got there count with all their updates, so that the number is a bound from
-    below; the interval has no upper end.
+    below; the interval has no upper end. ``weakest``: which of ``weakest_of`` it is, if the result says so.
     """
 
     value: float
@@ -36,6 +36,7 @@ class Estimate:
     high: float | None = None
     n: int | None = None
     weakest_of: tuple[str, ...] = ()
+    weakest: str = ""
     at_least: bool = False
 
     @property
@@ -61,24 +62,28 @@ class Estimate:
             return "undefined"
         runs = [] if self.n is None else [f"n = {self.n}"]
         if self.weakest_of:
-            runs.append(f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}")
+            which = self.weakest or ", ".join(self.weakest_of)
+            runs.append(f"the weakest of {len(self.weakest_of)}: {which}")
         if self.at_least:
             return ", ".join([f"at least {figure(self.low)}", *runs])
         if self.has_interval and self.low == self.high == self.value and self.n:
             return f"{figure(self.value)} ({', '.join([*runs, 'the same in each'])})"
         if self.has_interval:
-            return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
+            ends = f"{figure(self.low, like=self.value)}, {figure(self.high, like=self.value)}"
+            return ", ".join([f"{figure(self.value)} [{ends}]", *runs])
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
 
 
-def figure(value: float) -> str:
+def figure(value: float, like: float | None = None) -> str:
     """Three decimals for shares and correlations, one for percentages; a true minus sign, and none of zero.
 
-    >>> figure(-0.25), figure(-0.0001), figure(61.24)
-    ('−0.250', '0.000', '61.2')
+    An end of an interval has as many as the number that it is ``like``.
+
+    >>> figure(-0.25), figure(-0.0001), figure(61.24), figure(9.5, like=61.24)
+    ('−0.250', '0.000', '61.2', '9.5')
     """
-    text = f"{value:.3f}".replace("-0.000", "0.000") if abs(value) < 10 else f"{value:.1f}"
-    return text.replace("-", "−")
+    decimals = 3 if abs(value if like is None else like) < 10 else 1
+    return f"{value:z.{decimals}f}".replace("-", "−")
 
 
 def _number(content: object, key: str) -> float:
@@ -129,19 +134,29 @@ def content_at(values: Mapping, key: str, result: str = "the result") -> object:
 def look_up(values: Mapping, key: str) -> Estimate:
     """The number at a dotted ``key`` of a result's values (errors as :func:`content_at`).
 
-    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen,
-    and ``at_least`` where it is a bound from below.
+    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen
+    (beside it, ``data`` says which it is), and ``at_least`` where it is a bound from below.
     """
     content = content_at(values, key)
     if not isinstance(content, Mapping):
         return Estimate(_number(content, key))
     point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
     n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
+    weakest = _beside(values, key, "data") if chosen else ""
     if content.get("at_least") and not math.isnan(low):
-        return Estimate(point, low, math.inf, n, chosen, at_least=True)
+        return Estimate(point, low, math.inf, n, chosen, weakest, at_least=True)
     if math.isnan(low) or math.isnan(high):
-        return Estimate(point, n=n, weakest_of=chosen)
-    return Estimate(point, low, high, n, chosen)
+        return Estimate(point, n=n, weakest_of=chosen, weakest=weakest)
+    return Estimate(point, low, high, n, chosen, weakest)
+
+
+def _beside(values: Mapping, key: str, name: str) -> str:
+    """Return the text that a result has beside a number; empty where it has none."""
+    branch = values
+    for piece in key.split(".")[:-1]:
+        branch = branch[piece]
+    text = branch.get(name)
+    return text if isinstance(text, str) else ""
 
 
 def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estimate:

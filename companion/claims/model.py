@@ -37,6 +37,7 @@ SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as 
 WORD = re.compile(r"[a-z0-9]+")
 ID = re.compile(rf"{WORD.pattern}(-{WORD.pattern})*")
 JUDGED = ("experiment", "keys", "judge", "profiles")
+LONGEST_NAME = 40  # letters, on the narrowest screen two lines
 COLUMNS = ("table", "dataset", "quantity", "value", "note")  # of printed numbers
 
 
@@ -170,6 +171,28 @@ class Effect(Fields):
     seen_before: bool = False
 
 
+class InCells(Fields):
+    """What the number of a claim is, for the cell of a table: a short name, a unit, or both.
+
+    Attributes:
+        name: one, or one for each of two keys, where the number alone would be read wrongly.
+        unit: ``share`` for what is between 0 and 1 and written in per cent, ``share points`` for a
+            difference of two such, any other word, or nothing; by default that of the result's column.
+    """
+
+    name: Annotated[tuple[Text, ...], Listed] = ()
+    unit: str | None = None
+
+    @model_validator(mode="after")
+    def _short(self) -> Self:
+        if not self.name and self.unit is None:
+            raise ValueError("give a name, a unit or both")
+        for words in (*self.name, self.unit or ""):
+            if len(words) > LONGEST_NAME:
+                raise ValueError(f"{words!r} is too long for a cell: at most {LONGEST_NAME} characters")
+        return self
+
+
 class ClaimFields(Fields):
     """A claim as it is written (see above)."""
 
@@ -191,6 +214,7 @@ class ClaimFields(Fields):
     enough: Literal["all", "any"] = "all"  # of its parts; any: it says that something can be so
     not_run: Text = ""
     cannot_be_run: Text = ""
+    shown: InCells | None = None
 
     @model_validator(mode="after")
     def _judged_or_not(self) -> Self:
@@ -211,7 +235,14 @@ class ClaimFields(Fields):
             raise ValueError("reported_by excludes inferred_from, and is for statements; keep what is true")
         if len(self.smallest_effect) not in (0, 1, len(self.keys)):
             raise ValueError(f"{len(self.smallest_effect)} smallest effects for {len(self.keys)} keys")
+        if self.shown and len(self.shown.name) not in (0, 1, self._numbers):
+            raise ValueError(f"{len(self.shown.name)} names for a cell with {self._numbers} numbers")
         return self
+
+    @property
+    def _numbers(self) -> int:
+        """Return how many numbers it is judged by."""
+        return 1 if self.judge is None or self.judge.contrast else len(self.keys)
 
     @property
     def _needs_effect(self) -> bool:

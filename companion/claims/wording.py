@@ -57,8 +57,8 @@ OUTCOMES = {
     },
 }
 PARTS = {  # what came out for one number of a claim
-    Verdict.REPRODUCED: "as claimed",
-    Verdict.NOT_REPRODUCED: "not as claimed",
+    Verdict.REPRODUCED: "as stated",
+    Verdict.NOT_REPRODUCED: "not as stated",
     Verdict.UNDECIDED: "too few runs to tell",
     Verdict.CANNOT_BE_JUDGED: "not judged",
 }
@@ -259,20 +259,22 @@ def whose(claim: Claim) -> str:
     return f"The {source} says ({claim.place})"
 
 
-def brief(value: float) -> str:
+def brief(value: float, like: float | None = None) -> str:
     """Return a number as a reader needs it beside a sentence: two decimals, or as many digits as it takes.
+
+    An end of an interval has as many decimals as the number that it is ``like``.
 
     >>> [brief(value) for value in (0.5714, -0.0314, 61.24, 1274882.0)]
     ['0.57', '−0.031', '61', '1,274,882']
+    >>> brief(20.03, like=9.887)
+    '20.03'
     """
-    whole_number = value == round(value) and abs(value) >= 2
-    if whole_number or abs(value) >= 10:
-        text = f"{value:,.0f}"
-    elif 0 < abs(value) < 0.1:
-        text = f"{value:.3f}"
-    else:
-        text = f"{value:.2f}"
-    return text.replace("-0.000", "0.000").replace("-", "−")
+    model = value if like is None else like
+    is_count = like is None and value == round(value) and abs(value) >= 2
+    decimals = 3 if 0 < abs(model) < 0.1 else 2
+    if is_count or abs(model) >= 10:
+        decimals = 0
+    return f"{value:z,.{decimals}f}".replace("-", "−")
 
 
 def number(estimate: Estimate) -> str:
@@ -283,7 +285,9 @@ def number(estimate: Estimate) -> str:
         return f"at least {brief(estimate.ends[0])}"
     if not estimate.has_interval or estimate.low == estimate.high:
         return brief(estimate.value)
-    return f"{brief(estimate.value)} [{brief(estimate.ends[0])}, {brief(estimate.ends[1])}]"
+    value, (low, high) = estimate.value, estimate.ends
+    like = None if all(part == round(part) for part in (value, low, high)) else value
+    return f"{brief(value, like)} [{brief(low, like)}, {brief(high, like)}]"
 
 
 def evidence(judgement: Judgement) -> str:
@@ -335,7 +339,7 @@ def key_in_words(key: str) -> str:
     if " − " in key:
         return " minus ".join(key_in_words(part) for part in key.split(" − "))
     pieces = re.sub(r"by_mark\.(\d+)", r"reordering_\1", key).split(".")  # the same setting of the dial
-    words = [_piece_in_words(piece) for piece in pieces]
+    words = [piece_in_words(piece) for piece in pieces]
     conditions = [word for piece, word in zip(pieces, words, strict=True) if word and _is_condition(piece)]
     quantities = [
         word for piece, word in zip(pieces, words, strict=True) if word and not _is_condition(piece)
@@ -363,10 +367,11 @@ def distinguished(first: str, second: str) -> tuple[str, str]:
 
 
 def _in_few_words(pieces: Sequence[str]) -> str:
-    return ", ".join(filter(None, [IN_A_CELL.get(piece, _piece_in_words(piece)) for piece in pieces]))
+    return ", ".join(filter(None, [IN_A_CELL.get(piece, piece_in_words(piece)) for piece in pieces]))
 
 
-def _piece_in_words(piece: str) -> str:
+def piece_in_words(piece: str) -> str:
+    """Return one piece of a key as a reader would say it."""
     if piece in PIECES:
         return PIECES[piece]
     for pattern, words in NUMBERED.items():
@@ -426,7 +431,7 @@ def why_in_words(judgement: Judgement) -> str:
     """Return why a verdict is what it is: what came out for how many numbers, and what else there is to say.
 
     >>> why_in_words(Judgement(Verdict.NOT_REPRODUCED, {}, parts={"x": Verdict.NOT_REPRODUCED}))
-    'its number is not as claimed'
+    'its number is not as stated'
     """
     counts = Counter(judgement.parts.values())
     total = len(judgement.parts)

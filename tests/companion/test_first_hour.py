@@ -403,8 +403,8 @@ def test_verify_explains_a_claim_in_words(project):
         "source: Attention, a Study, https://example.org/study",
         "Each of these 2 has to be above 5: “SCAN, GRU with attention: share”; “SCAN",
         "a-claim at quick: not reproduced",
-        "why: of its 2 numbers, 1 is as claimed, 1 is not as claimed",
-        "scan.AO.share: 1.000 (no interval): not as claimed",
+        "why: of its 2 numbers, 1 is as stated, 1 is not as stated",
+        "scan.AO.share: 1.000 (no interval): not as stated",
     ):
         assert piece in output
 

@@ -47,7 +47,7 @@ def test_what_leaves_the_book_has_text(root):
     text, wrong = filled(SOURCE, Book(root), PAGE)
     assert wrong == []
     assert "It gains 0.250 [0.240, 0.260],\nwhich is a gain *(paper ✓)*." in text
-    assert "| It gains \\[something\\]. | 0.250 \\[0.240, 0.260\\], n = 5 | *(paper ✓)* |" in text
+    assert "| It gains \\[something\\]. | 0.25 \\[0.24, 0.26\\], n = 5 | *(paper ✓)* |" in text
 
 
 def test_a_number_on_a_page_says_where_it_is_from(root):
@@ -80,17 +80,17 @@ ESTIMATE = Estimate(0.25, 0.24, 0.26, 5)
 @pytest.mark.parametrize(
     ("keys", "judged", "cell"),
     [
-        pytest.param(["x"], {"judge": {"above": 0.1}}, r"0.250 \[0.240, 0.260\], n = 5", id="one"),
+        pytest.param(["x"], {"judge": {"above": 0.1}}, r"0.25 \[0.24, 0.26\], n = 5", id="one"),
         pytest.param(
             ["x.encoder", "x.decoder"],
             {"judge": {"above": 0.1}},
-            r"encoder: 0.250 \[0.240, 0.260\], n = 5<br>decoder: 0.250 \[0.240, 0.260\], n = 5",
+            r"encoder: 0.25 \[0.24, 0.26\], n = 5<br>decoder: 0.25 \[0.24, 0.26\], n = 5",
             id="two by what tells them apart",
         ),
         pytest.param(
             ["x"],
             {"judge": {"within": 0.1}, "published": 0.2},
-            r"0.250 \[0.240, 0.260\], n = 5<br>claimed: 0.2",
+            r"0.25 \[0.24, 0.26\], n = 5<br>stated: 0.2",
             id="one and the claimed number",
         ),
     ],

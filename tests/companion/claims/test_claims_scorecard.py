@@ -141,7 +141,7 @@ def test_the_csv_has_a_line_for_each_verdict(root):
     assert len(lines) == 2 * 14
     plain = next(line for line in lines if (line["claim"], line["profile"]) == ("plain", "quick"))
     assert (plain["kind"], plain["verdict"], plain["chapter"]) == ("said", "undecided", "attend/toy")
-    assert plain["numbers"] == "x: 9.000 [4.000, 10.0], n = 3"
+    assert plain["numbers"] == "x: 9.000 [4.000, 10.000], n = 3"
 
 
 PLACES = [
