@@ -40,7 +40,6 @@ def three_parts() -> Drawing:
     state = drawing.box((300, 76), "h_5", size=(48, 34), bold=True)
     drawing.arrow((300, 42), state.top)
     notes = (("a clock", "“position 5”"), ("a dictionary entry", "“owl”"), ("a notebook", "“once was read”"))
-    drawing.text((222, 82), "is the sum of", size=SMALL, tone="muted")
     for row, ((symbol, tone), (name, says)) in enumerate(zip(PARTS, notes, strict=True)):
         y = 132 + row * 60
         drawing.box((50, y), symbol, size=(48, 46), tone=tone, letters=20, bold=True)
