@@ -50,6 +50,30 @@ def three_parts() -> Drawing:
     return drawing
 
 
+def two_paths() -> Drawing:
+    """Draw the two vectors that the output layer reads, each as a sum of three parts."""
+    drawing = Drawing(
+        "two_paths",
+        "Two paths to the output word",
+        "Three encoder states, weighted by attention, make the context, a sum of μ, χ and Δ. The decoder "
+        "state is such a sum as well. Arrows lead from both to the output word.",
+        height=236,
+    )
+    drawing.text((250, 18), "encoder states", size=SMALL, tone="muted")
+    for x in (200, 250, 300):
+        state = drawing.box((x, 42), size=(38, 22))
+        drawing.arrow(state.bottom, (250 + (x - 250) / 3, 100))
+    drawing.text((334, 84), "attention", size=SMALL, tone="muted", anchor="end")
+    for x, name in ((86, "decoder state"), (250, "context")):
+        drawing.text((x, 160), name, bold=True)
+        for column, (symbol, tone) in enumerate(PARTS):
+            drawing.box((x + 44 * (column - 1), 122), symbol, size=(38, 38), tone=tone, letters=18, bold=True)
+    drawing.box((168, 214), "output word", size=(110, 30), bold=True)
+    drawing.arrow((86, 168), (136, 197))
+    drawing.arrow((250, 168), (200, 197))
+    return drawing
+
+
 def nine_terms() -> Drawing:
     """Draw a score as the sum of nine products."""
     drawing = Drawing(
