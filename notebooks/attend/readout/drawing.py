@@ -18,7 +18,7 @@ ROWS = {  # key → what attention delivers, or what else is dropped; colour
     "decoder_none": ("everything, but\nno decoder state", INK),
 }
 NARROW = 3.75  # inches, which a telephone shows whole
-TITLE_AT = -0.4  # of the width of a panel
+TITLE_AT = -0.36  # of the width of a panel
 TITLES = {  # what is found of a task
     "one_to_one": "One-to-one: the word is enough",
     "multi30k_en_fr": "Captions: the word nearly is, but the\ndecoder’s own state is needed",
