@@ -30,6 +30,7 @@ _MAKERS: tuple[Callable[[], Drawing], ...] = (
     networks.ao,
     networks.heads,
     decomposition.three_parts,
+    decomposition.two_paths,
     decomposition.nine_terms,
     decomposition.worked_states,
     decomposition.worked_score,

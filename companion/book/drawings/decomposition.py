@@ -40,7 +40,6 @@ def three_parts() -> Drawing:
     state = drawing.box((300, 76), "h_5", size=(48, 34), bold=True)
     drawing.arrow((300, 42), state.top)
     notes = (("a clock", "“position 5”"), ("a dictionary entry", "“owl”"), ("a notebook", "“once was read”"))
-    drawing.text((222, 82), "is the sum of", size=SMALL, tone="muted")
     for row, ((symbol, tone), (name, says)) in enumerate(zip(PARTS, notes, strict=True)):
         y = 132 + row * 60
         drawing.box((50, y), symbol, size=(48, 46), tone=tone, letters=20, bold=True)
@@ -48,6 +47,30 @@ def three_parts() -> Drawing:
         drawing.text((128, y + 16), says, anchor="start", size=SMALL)
         drawing.text((12, y + 6), "=" if row == 0 else "+", size=18)
         _icon(drawing, (101, y), tone=tone)
+    return drawing
+
+
+def two_paths() -> Drawing:
+    """Draw the two vectors that the output layer reads, each as a sum of three parts."""
+    drawing = Drawing(
+        "two_paths",
+        "Two paths to the output word",
+        "Three encoder states, weighted by attention, make the context, a sum of μ, χ and Δ. The decoder "
+        "state is such a sum as well. Arrows lead from both to the output word.",
+        height=236,
+    )
+    drawing.text((250, 18), "encoder states", size=SMALL, tone="muted")
+    for x in (200, 250, 300):
+        state = drawing.box((x, 42), size=(38, 22))
+        drawing.arrow(state.bottom, (250 + (x - 250) / 3, 100))
+    drawing.text((334, 84), "attention", size=SMALL, tone="muted", anchor="end")
+    for x, name in ((86, "decoder state"), (250, "context")):
+        drawing.text((x, 160), name, bold=True)
+        for column, (symbol, tone) in enumerate(PARTS):
+            drawing.box((x + 44 * (column - 1), 122), symbol, size=(38, 38), tone=tone, letters=18, bold=True)
+    drawing.box((168, 214), "output word", size=(110, 30), bold=True)
+    drawing.arrow((86, 168), (136, 197))
+    drawing.arrow((250, 168), (200, 197))
     return drawing
 
 

@@ -12,7 +12,7 @@ SIGNALS = ("wild", "once")  # the words that reorder others
 # The end of a sentence of the grammar of topics, its translation, and the place of each topic of its summary.
 FLOOD, FLOOD_TRANSLATED = "the flood near their war", "la inundo apud ilia milito"
 TOPICS = (4, 1)  # war before flood
-COMMAND, ACTIONS = "walk after run twice", "I_RUN I_RUN I_WALK"
+COMMAND, ACTIONS = "walk after run twice", "RUN RUN WALK"
 
 
 def reordering() -> Drawing:
@@ -47,7 +47,7 @@ def scan() -> Drawing:
     drawing = Drawing(
         "scan",
         "A SCAN command and its actions",
-        "The command walk after run twice stands for I_RUN I_RUN I_WALK. After puts the second half "
+        "The command walk after run twice stands for RUN RUN WALK. After puts the second half "
         "first, and twice makes two actions of one verb.",
         height=196,
     )

@@ -13,7 +13,8 @@ from notebooks.shared.marks import Estimate, grid
 from notebooks.shared.style import INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, network_name, task_name
 
 WIDTH_OF_GRID = 2.35  # inches; a telephone shows two of them whole
-WORDS = {"temporal": "position", "input": "word", "residual": "the rest"}
+WORDS = {"temporal": "position", "input": "word", "residual": "memory"}
+SMALLEST = 0.005  # share that is written: what rounds to 0.00 is not
 HALF = 0.47  # of the side of a square
 FAINT = "#666666"  # what is written of a residual, or of networks that have not learned
 
@@ -47,7 +48,7 @@ def chosen_kinds(result: Result, tasks: Sequence[str]) -> list[str]:
 def draw_network(axes: Axes, network: Mapping) -> None:
     """Draw the shares of one kind of network; above them what leads, or that it has not learned."""
     shares = network["covariance_share"]
-    draw_shares(axes, shares, named=True)
+    draw_shares(axes, shares, size=10.5, named=True)
     above = {"transform": axes.transAxes, "ha": "center", "fontsize": 9}
     if holds("learned", token_accuracy=network["token_accuracy"]["value"] or 0):
         axes.text(0.5, 1.02, what_leads(shares), weight="bold", color=INK, **above)
@@ -73,6 +74,8 @@ def draw_shares(axes: Axes, shares: Shares, size: float = 9, *, named: bool = Fa
     for (row, decoder), (column, encoder) in product(enumerate(PART_NAMES), repeat=2):
         share = shares[f"{decoder}_{encoder}"]
         draw_square(axes, (column, row), (decoder, encoder), share["value"] or 0.0)
+        if abs(share["value"] or 0.0) < SMALLEST:
+            continue
         axes.text(
             column, row, written(share, ["±"]).replace(" ± ", "\n±"), ha="center", va="center", fontsize=size,
             linespacing=1.1, color="white" if (share["value"] or 0.0) > 0.5 else INK,

@@ -54,7 +54,11 @@ def average_and_sample(frames: Frames, tasks: Sequence[str], kind: str) -> Figur
             shown = int(task == "reordering_100")  # its second sample runs along the other arm of the X
             draw_matrix(right, entries_of(frames["samples"], task, kind, shown))
             right.set_title("one of them", fontsize=9.5)
-            left.set_ylabel(f"{task_name(task)}{ORDERS.get(task, '')}\n", fontweight="bold")
+            left.set_ylabel("target position")
+            left.text(
+                -0.42, 0.5, f"{task_name(task)}{ORDERS.get(task, '')}", fontweight="bold", rotation=90,
+                ha="center", va="center", transform=left.transAxes,
+            )  # fmt: skip
         for axes in panels[-1]:
             axes.set_xlabel("source position")
         annotate([row[0] for row in panels], tasks)

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from companion.results.result import Result, kinds_of, tasks_of
-from notebooks.shared.marks import Mark, key_above, matrix, rule
-from notebooks.shared.style import INK, PART_COLOURS, Dot, draw_dot, style, task_name
+from notebooks.shared.marks import Mark, dot, matrix, rule
+from notebooks.shared.style import INK, PART_COLOURS, Dot, style, task_name
 
 INPUT, RESIDUAL = PART_COLOURS["input"], PART_COLOURS["residual"]
 WIDTH = 3.75  # inches, which a telephone shows whole
@@ -40,9 +40,13 @@ LEADING = (
     ("reordering_50", "modifier"),
 )  # exchanges of the first figure
 ARROW = {"arrowstyle": "->", "color": INK, "lw": 0.9, "shrinkB": 4}
-NOTES = (  # exchange, route, what is said of it, where along the axis
-    (("scan", "join"), "encoder_context", "through other words' states", 0.6),
-    (("reordering_50", "modifier"), "encoder_input", "half through its own component", 0.6),
+MAIN = ("encoder_context", "encoder_input")  # routes that are named in the first figure
+OTHERS = "#999999"
+NOTES = (  # exchange, route, what is said of it, where along the axis and how far above the row
+    (("scan", "join"), "encoder_context", "through other words' memory", (0.62, 0.45)),
+    (("scan", "join"), "decoder_residual", "small: three other routes", (0.42, -0.42)),
+    (("reordering_50", "modifier"), "encoder_context", "other words' memory", (0.24, 0.45)),
+    (("reordering_50", "modifier"), "encoder_input", "its own\ninput component", (0.83, 0.35)),
 )
 
 
@@ -65,7 +69,7 @@ class Run:
 
 def in_short(word: str) -> str:
     """Return a word as it is written beside a matrix."""
-    return "end" if word == "<eos>" else word.replace("I_", "").lower()
+    return "end" if word == "<eos>" else word.removeprefix("I_").replace("_", " ")
 
 
 def swaps_of(result: Result, task: str, kinds: Sequence[str] = ("order", "count", "content")) -> list[str]:
@@ -84,8 +88,8 @@ def example_and_routes(result: Result, kind: str) -> Figure:
     task = "scan" if "scan" in result.values else tasks_of(result)[0]
     swap = swaps_of(result, task, ("order",))[0]
     with style():
-        figure = Figure(figsize=(WIDTH, 7.0))
-        above, below = figure.subfigures(2, 1, height_ratios=(3.9, 3.5))
+        figure = Figure(figsize=(WIDTH, 6.3))
+        above, below = figure.subfigures(2, 1, height_ratios=(3.8, 2.5))
         panels, second = draw_example(above, result, (task, kind, swap), columns=1)
         if task == "scan":
             fork = second.attention[0].argmax()
@@ -141,16 +145,20 @@ def draw_routes(figure: SubFigure, result: Result, kind: str) -> None:
     exchanges = leading_exchanges(result, kind)[::-1]
     for place, (task, swap) in enumerate(exchanges):
         rule(axes, place)
-        for route in dots_of(ROUTES, "routes.fork.{}"):
-            draw_dot(axes, route, result.values[task][kind][swap], place)
-    for (task, swap), route, words, x in NOTES:
+        by_route = result.values[task][kind][swap]["routes"]["fork"]
+        for name in ROUTES:
+            if name not in MAIN:
+                dot(axes, by_route[name], place, OTHERS, filled=False, ms=3.5, bar={"lw": 0.8})
+        for name in MAIN:
+            dot(axes, by_route[name], place, ROUTES[name].colour, ms=6)
+    for (task, swap), route, words, (x, above) in NOTES:
         if (task, swap) in exchanges:
             place = exchanges.index((task, swap))
             value = result.values[task][kind][swap]["routes"]["fork"][route]["value"]
             axes.annotate(
                 words,
                 (value, place),
-                (x, place + 0.45),
+                (x, place + above),
                 fontsize=9,
                 ha="center",
                 va="center",
@@ -163,11 +171,6 @@ def draw_routes(figure: SubFigure, result: Result, kind: str) -> None:
     axes.set_ylim(-0.6, len(exchanges) - 0.2)
     axes.set_xlim(-0.05, 1.03)
     axes.set_xlabel("share of the change of the scores")
-    handles = []
-    for mark in ROUTES.values():
-        face = mark.colour if mark.filled else "white"
-        handles += axes.plot([], [], ls="", marker=mark.marker, color=mark.colour, mfc=face, label=mark.label)
-    key_above(figure, handles, ncols=1, handletextpad=0.2)
 
 
 def dots_of(marks: Mapping[str, Mark], key: str) -> list[Dot]:

@@ -15,10 +15,10 @@ ROWS = {  # key → what attention delivers, or what else is dropped; colour
     "context_only_input": ("only the word χ", PART_COLOURS["input"]),
     "context_only_residual": ("only memory Δ", PART_COLOURS["residual"]),
     "context_none": ("nothing", INK),
-    "decoder_none": ("(no decoder state)", INK),
+    "decoder_none": ("everything, but\nno decoder state", INK),
 }
 NARROW = 3.75  # inches, which a telephone shows whole
-TITLE_AT = -0.4  # of the width of a panel
+TITLE_AT = -0.36  # of the width of a panel
 TITLES = {  # what is found of a task
     "one_to_one": "One-to-one: the word is enough",
     "multi30k_en_fr": "Captions: the word nearly is, but the\ndecoder’s own state is needed",

@@ -30,6 +30,7 @@ BY_SHARES = {
 }
 SIDES = {"query": "exchanged in the queries", "keys": "exchanged in the keys"}
 MOVES = "share of the attention that moves"
+NARROW = 4.7  # inches, which a telephone shows whole
 APART = 0.075  # between the names of two lines
 
 
@@ -66,13 +67,13 @@ def by_exchange(
 
 def by_shares(result: Result) -> Figure:
     """Draw a panel for own terms and one for split shares."""
-    return side_by_side(result, BY_SHARES, "share of the scores’ covariance")
+    return in_one_column(result, BY_SHARES, "share of the scores’ covariance")
 
 
 def by_sides(result: Result) -> Figure:
     """Draw how far attention moves in a panel for queries and one for keys."""
     panels = {title: lines_of_parts(f"{side}_{{}}_moves") for side, title in SIDES.items()}
-    return side_by_side(result, panels, MOVES)
+    return in_one_column(result, panels, MOVES)
 
 
 def by_shares_of_sides(result: Result) -> Figure:
@@ -81,19 +82,20 @@ def by_shares_of_sides(result: Result) -> Figure:
         "terms of the queries": lines_of_parts("query_{}"),
         "terms of the keys": lines_of_parts("keys_{}"),
     }
-    return side_by_side(result, panels, "share of the scores’ covariance")
+    return in_one_column(result, panels, "share of the scores’ covariance")
 
 
-def side_by_side(result: Result, lines_of_panels: dict[str, Lines], label: str) -> Figure:
-    """Draw a panel for each title; all have the same scale."""
+def in_one_column(result: Result, lines_of_panels: dict[str, Lines], label: str) -> Figure:
+    """Draw a panel for each title, one below the other; all have the same scale."""
     with style():
-        figure = Figure(figsize=(8.2, 3.5))
-        panels = figure.subplots(1, len(lines_of_panels), sharey=True)
+        figure = Figure(figsize=(NARROW, 2.9 * len(lines_of_panels)))
+        panels = figure.subplots(len(lines_of_panels), 1, sharex=True)
         for axes, (title, lines) in zip(panels, lines_of_panels.items(), strict=True):
             draw_lines(axes, result, lines)
             axes.set_title(title, loc="left", fontsize=10)
             axes.set_xlim(-4, 146)
-        panels[0].set_ylabel(label)
+            axes.set_ylabel(label, fontsize=9)
+            axes.label_outer()
     return figure
 
 

@@ -59,14 +59,14 @@ BY_EXCHANGE = (
             "temporal_moves",
             "temporal",
             "moved by another temporal part",
-            title="Alike in all samples: temporal parts move more",
+            title="The more alike the matrices, the more temporal parts move",
         ),
         Panel(
             "input_moves",
             "input",
             "moved by another input part",
             INPUT_NAMES,
-            title="Alike in all samples: input parts move less",
+            title="The more alike the matrices, the less input parts move",
         ),
     ),
 )
@@ -102,8 +102,12 @@ def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = B
     rows = pd.DataFrame(result.tables["points"]).dropna(subset=["typicality"])
     correlations = result.values["learned"]["spearman"]
     with style():
-        figure = Figure(figsize=(8.6, 6.2 if len(panels) > 1 else 4.2))
-        grid = figure.subplots(len(panels), len(panels[0]), squeeze=False)
+        rows_of_panels, columns = len(panels), len(panels[0])
+        size = (8.6, 6.2)
+        if len(panels) == 1:  # one below the other, which a telephone shows whole
+            rows_of_panels, columns, size = columns, 1, (4.7, 7.6)
+        figure = Figure(figsize=size)
+        grid = figure.subplots(rows_of_panels, columns, squeeze=False)
         for axes, panel in zip(grid.flat, (panel for row in panels for panel in row), strict=True):
             _scatter(axes, rows.dropna(subset=[panel.column]), panel)
             title = f"rank correlation {written(correlations[panel.column])}"
@@ -117,7 +121,7 @@ def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = B
             last.plot([], [], marker, color=GREY, mfc=face, label=label)
         if panels is ALONE:
             last.plot([], [], ls="", label="uniform attention", **UNIFORM)
-        figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
+        figure.legend(loc="outside upper center", ncols=2 * columns, frameon=False, fontsize=9)
     return figure
 
 
