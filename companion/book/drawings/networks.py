@@ -86,7 +86,7 @@ def bahdanau() -> Drawing:
         "output, from which the word is read off.",
         height=300,
     )
-    drawing.text((170, 16), "Bahdanau: the state before is the query", bold=True)
+    drawing.text((170, 16), "Bahdanau: the previous state is the query", bold=True)
     before, state, pool = _attention_step(drawing, both_directions=True)
     output = drawing.box((290, 104), "output", size=(60, STATE[1]))
     drawing.arrow(state.right, output.left)
@@ -101,15 +101,15 @@ def bahdanau() -> Drawing:
 
 
 def luong() -> Drawing:
-    """Draw attention that the present state directs, its context read by the output alone."""
+    """Draw attention that the current state directs, its context read by the output alone."""
     drawing = Drawing(
         "luong",
         "Luong’s decoder",
-        "The same picture with other arrows. The present decoder state s of t is the query, and the "
+        "The same picture with other arrows. The current decoder state s of t is the query, and the "
         "context c of t enters a layer m of t beside the recurrence, from which the word is read off.",
         height=300,
     )
-    drawing.text((170, 16), "Luong: the present state is the query", bold=True)
+    drawing.text((170, 16), "Luong: the current state is the query", bold=True)
     _, state, pool = _attention_step(drawing, both_directions=False)
     output = drawing.box((290, 104), "m_t", size=(44, STATE[1]))
     drawing.arrow(state.right, output.left)
