@@ -298,9 +298,10 @@ Instruments.start("story", (stage, data) => {
             ...learning.steps.filter(step => step % 100 === 0).map(step => named(`tick ${step}`, X(step), 366, [text(String(step), { size: 12, look: "quiet" })])),
             label("below", "attention on the correct word", 54, 208, { anchor: "start", look: "", bold: true }),
             named("axes below", 0, 0, [
-              ...[[0.01, "1/100"], [1, "uniform"], [40, "all of it"]].flatMap(([value, name]) => [
+              ...[[0.01, "1/100 of", "uniform"], [1, "uniform"], [40, "all of it"]].flatMap(([value, name, below = ""]) => [
                 make("path", { d: `M54 ${round(high(value))}H354`, class: `grid${value === 1 ? " dark" : ""}` }),
-                text(name, { x: 48, y: round(high(value)) + 4, anchor: "end", size: 12, look: "quiet" })])]),
+                text(name, { x: 48, y: round(high(value)) + (below ? -9 : 4), anchor: "end", size: 12, look: "quiet" }),
+                ...(below ? [text(below, { x: 48, y: round(high(value)) + 4, anchor: "end", size: 12, look: "quiet" })] : [])])]),
             ...ways.map(way => named(`attention ${way}`, 0, 0, learning.networks.filter(course => course.way === way).map(course => make("path", { d: curve(course.right, high), class: `course ${way}` })))),
             named("drawn", 358, round(high(40)) + 4, [text(`${count("drawn")} look`, { anchor: "start", look: "drawn", size: 13, bold: true })]),
             named("away", 358, round(high(0.3)) + 2, [text(`${count("away")} look`, { anchor: "start", look: "away", size: 13, bold: true })]),
@@ -446,10 +447,7 @@ Instruments.start("story", (stage, data) => {
     const question = section.querySelector(".story-question"), answer = section.querySelector(".story-answer");
     const buttons = [...question.querySelectorAll("li")].map((item, option) => {
       const button = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-        buttons.forEach((other, place) => {
-          other.setAttribute("aria-pressed", String(place === option));
-          other.classList.toggle("right", place === data.right[n]);
-        });
+        buttons.forEach((other, place) => other.setAttribute("aria-pressed", String(place === option)));
         state.step = n + 1;
         verdict.textContent = option === data.right[n] ? "Yes." : "Not so.";
         reveal();
@@ -475,7 +473,8 @@ Instruments.start("story", (stage, data) => {
     const follow = () => {
       const free = narrow.matches ? 66 + root.offsetHeight : 0, line = free + (innerHeight - free) * 0.5;
       const rest = article.querySelector(`:scope > section:nth-of-type(${STEPS + 1})`); // after the story
-      root.classList.toggle("past", Boolean(rest) && rest.getBoundingClientRect().top < line);
+      const end = free + (innerHeight - free) * 0.1; // the last question is read before the picture goes
+      root.classList.toggle("past", Boolean(rest) && rest.getBoundingClientRect().top < end);
       const at = sections().findLastIndex(section => section.getBoundingClientRect().top <= line) + 1;
       if (at === heading) heading = 0;
       if (scrolls && !heading && at && at !== state.step) {
@@ -518,6 +517,8 @@ Instruments.start("story", (stage, data) => {
     sections().forEach((section, n) => {
       section.classList.toggle("current", n + 1 === state.step);
       section.classList.toggle("answered", seen.has(n + 1));
+      section.querySelectorAll(".story-question li button").forEach((option, place) =>
+        option.classList.toggle("right", seen.has(n + 1) && place === data.right[n]));
     });
     place_.textContent = `${state.step} of ${STEPS}`;
     next.textContent = !shown ? "Show me" : "Next ›";

@@ -21,7 +21,7 @@ def cho() -> Drawing:
     )
     drawing.text((170, 16), "Cho et al.: c at every step", bold=True)
     encoder = [drawing.box((x, 150), f"h_{t}", size=STATE) for t, x in enumerate((26, 78, 130), 1)]
-    decoder = [drawing.box((x, 150), f"s_{i}", size=STATE) for i, x in enumerate((206, 260, 314), 1)]
+    decoder = [drawing.box((x, 150), f"d_{i}", size=STATE) for i, x in enumerate((206, 260, 314), 1)]
     _chain(drawing, encoder)
     _chain(drawing, decoder)
     for state, word in zip(encoder, SOURCE, strict=True):
@@ -81,12 +81,12 @@ def bahdanau() -> Drawing:
     drawing = Drawing(
         "bahdanau",
         "Bahdanau’s decoder",
-        "The previous decoder state s of t minus 1 is the query. Attention makes the context c of t of "
-        "the states of a bidirectional encoder. The context enters the next state s of t and the "
+        "The previous decoder state d of s minus 1 is the query. Attention makes the context c of s of "
+        "the states of a bidirectional encoder. The context enters the next state d of s and the "
         "output, from which the word is read off.",
         height=300,
     )
-    drawing.text((170, 16), "Bahdanau: the state before is the query", bold=True)
+    drawing.text((170, 16), "Bahdanau: the previous state is the query", bold=True)
     before, state, pool = _attention_step(drawing, both_directions=True)
     output = drawing.box((290, 104), "output", size=(60, STATE[1]))
     drawing.arrow(state.right, output.left)
@@ -101,17 +101,17 @@ def bahdanau() -> Drawing:
 
 
 def luong() -> Drawing:
-    """Draw attention that the present state directs, its context read by the output alone."""
+    """Draw attention that the current state directs, its context read by the output alone."""
     drawing = Drawing(
         "luong",
         "Luong’s decoder",
-        "The same picture with other arrows. The present decoder state s of t is the query, and the "
-        "context c of t enters a layer m of t beside the recurrence, from which the word is read off.",
+        "The same picture with other arrows. The current decoder state d of s is the query, and the "
+        "context c of s enters a layer m of s beside the recurrence, from which the word is read off.",
         height=300,
     )
-    drawing.text((170, 16), "Luong: the present state is the query", bold=True)
+    drawing.text((170, 16), "Luong: the current state is the query", bold=True)
     _, state, pool = _attention_step(drawing, both_directions=False)
-    output = drawing.box((290, 104), "m_t", size=(44, STATE[1]))
+    output = drawing.box((290, 104), "m_s", size=(44, STATE[1]))
     drawing.arrow(state.right, output.left)
     drawing.arrow(output.top, (290, 66))
     drawing.text((290, 58), "word")
@@ -127,7 +127,7 @@ def ved() -> Drawing:
     return _family(
         "ved",
         title="VED: a GRU without attention",
-        heading="VED",
+        heading="one vector (VED)",
         note=("recurrence,", "no attention"),
         about="Three encoder states in a chain; the last one starts a chain of three decoder states. Nothing "
         "else joins the two.",
@@ -139,7 +139,7 @@ def aed() -> Drawing:
     return _family(
         "aed",
         title="AED: a GRU with attention",
-        heading="AED",
+        heading="attention (AED)",
         note=("recurrence", "and attention"),
         about="The chains and the start of VED, and in addition a line of attention from every encoder state "
         "to every decoder state; the lines between words that translate each other are thick.",
@@ -151,7 +151,7 @@ def ao() -> Drawing:
     return _family(
         "ao",
         title="AO: attention only",
-        heading="AO",
+        heading="attention only (AO)",
         note=("attention,", "no recurrence"),
         about="Encoder and decoder states stand alone, each made of its word and the number of its position. "
         "Attention is all that joins the two sides.",
@@ -165,7 +165,7 @@ def _family(
     drawing.text((108, 16), heading, bold=True)
     places = (44, 112, 180)
     recurrent, attends = kind != "ao", kind != "ved"
-    decoder = [drawing.box((x, 94), f"s_{i}", size=STATE) for i, x in enumerate(places, 1)]
+    decoder = [drawing.box((x, 94), f"d_{i}", size=STATE) for i, x in enumerate(places, 1)]
     encoder = [drawing.box((x, 182), f"h_{t}", size=STATE) for t, x in enumerate(places, 1)]
     for query, state in enumerate(decoder) if attends else ():
         for key, source in enumerate(encoder):
@@ -198,7 +198,7 @@ def heads() -> Drawing:
         "read off the sum.",
         height=280,
     )
-    state = drawing.box((52, 24), "s_t", size=STATE)
+    state = drawing.box((52, 24), "d_s", size=STATE)
     pools = [drawing.box((x, 110), f"head {k}", size=(74, 30)) for k, x in enumerate((62, 170, 278), 1)]
     total = drawing.box((170, 24), "sum", size=(58, 30))
     word = drawing.box((290, 24), "word", size=(60, 30), dashed=True)
@@ -219,8 +219,8 @@ def heads() -> Drawing:
 
 def _attention_step(drawing: Drawing, *, both_directions: bool) -> tuple[Box, Box, Box]:
     """Draw what Bahdanau's and Luong's decoders share; return both states and the box of attention."""
-    before = drawing.box((60, 104), "s_{t−1}", size=(46, STATE[1]))
-    state = drawing.box((170, 104), "s_t", size=STATE)
+    before = drawing.box((60, 104), "d_{s−1}", size=(46, STATE[1]))
+    state = drawing.box((170, 104), "d_s", size=STATE)
     drawing.arrow(before.right, state.left)
     drawing.arrow((170, 66), state.top)
     drawing.text((170, 58), "last word", size=SMALL)

@@ -9,25 +9,34 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from companion.results.result import Result
 from notebooks.shared.marks import grid
-from notebooks.shared.style import ARROW, GREEN, OCHRE, PINK, WINE, blank, lines
+from notebooks.shared.style import ARROW, GREEN, WINE, blank, lines
 
 KINDS = {  # kind of network → label, colour, line style
-    "one_vector": ("one vector", PINK, "-"),
+    "one_vector": ("one vector", WINE, "-"),
     "one_vector_reversed": ("one vector, read backwards", WINE, "--"),
     "attention": ("attention", GREEN, "-"),
-    "attention_reversed": ("attention, read backwards", OCHRE, "--"),
+    "attention_reversed": ("attention, read backwards", GREEN, "--"),
 }
 STAGES = {"untrained": "before training", "trained": "after training"}
 TITLES = {
     "untrained": "Before training: one vector loses the gradient",
-    "trained": "After training: it loses it no longer",
+    "trained": "After training: no decay",
 }
 NARROW = 4.7  # inches, which a telephone shows whole
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-LABELLED_AT = {  # of the distances: where a line is named, how far above it in points, and from which side
-    "untrained": {"one_vector": (0.5, 16, "left"), "attention": (0.98, 9, "right")},
-    "trained": {"one_vector": (0.98, 11, "right"), "attention": (0.3, -10, "center")},
+NAMED_AT = {  # of the distances: where a line is named, how far above it in points, and from which side
+    "untrained": {  # where directions coincide
+        "one_vector": ("one vector, either way", 0.5, 16, "left"),
+        "attention": ("attention, either way", 0.98, 9, "right"),
+    },
+    "trained": {
+        "one_vector": ("one vector", 0.98, 11, "right"),
+        "one_vector_reversed": ("one vector, backwards", 0.0, 12, "left"),
+        "attention": ("attention", 0.3, -10, "center"),
+        "attention_reversed": ("attention, backwards", 0.74, -44, "center"),
+    },
 }
+FURTHEST = 20  # points from a line to its name, beyond which an arrow joins them
 
 
 def decay_with_distance(decay: pd.DataFrame, result: Result) -> Figure:
@@ -47,11 +56,12 @@ def decay_with_distance(decay: pd.DataFrame, result: Result) -> Figure:
             lines(axes, rows, "distance", "kind", kinds, lw=1.8)
             axes.set_title(TITLES[stage], loc="left", fontsize=9.5, fontweight="bold")
             axes.set_ylabel("size of the gradient")
-            name_lines(axes, rows, LABELLED_AT[stage], rate_of(result) if stage == "untrained" else "")
+            name_lines(axes, rows, NAMED_AT[stage], rate_of(result) if stage == "untrained" else "")
             if stage == "trained":
                 name_peak(axes, rows, result.config["length"] + 1)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.yaxis.set_major_formatter(FuncFormatter(power_of_ten))
+        axes.set_ylim(top=axes.get_ylim()[1] + 0.7)  # room for names
         axes.set_xlabel("recurrent steps between the two words")
         if any(kind.endswith("reversed") for kind in kinds):
             panels[0, 0].text(
@@ -77,19 +87,19 @@ def rate_of(result: Result) -> str:
 
 
 def name_lines(
-    axes: Axes, rows: pd.DataFrame, places: Mapping[str, tuple[float, float, str]], rate: str
+    axes: Axes, rows: pd.DataFrame, names: Mapping[str, tuple[str, float, float, str]], rate: str
 ) -> None:
     """Write the names of networks beside their lines, with the rate at which one vector loses gradients."""
-    for kind, (along, above, side) in places.items():
+    for kind, (name, along, above, side) in names.items():
         of_kind = rows[rows["kind"] == kind].sort_values("distance")
         if of_kind.empty:
             continue
-        label, colour, _ = KINDS[kind]
-        ink = WINE if kind == "one_vector" else colour  # its own is too pale for letters
+        _, colour, _ = KINDS[kind]
         point = of_kind.iloc[round(along * (len(of_kind) - 1))]
         axes.annotate(
-            label + (rate if kind == "one_vector" else ""), (point["distance"], point["value"]), (0, above),
-            textcoords="offset points", ha=side, va="center", fontsize=9, color=ink, fontweight="bold",
+            name + (rate if kind == "one_vector" else ""), (point["distance"], point["value"]), (0, above),
+            textcoords="offset points", ha=side, va="center", fontsize=9, color=colour, fontweight="bold",
+            arrowprops=ARROW | {"color": colour} if abs(above) > FURTHEST else None,
         )  # fmt: skip
 
 

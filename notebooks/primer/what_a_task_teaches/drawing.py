@@ -8,22 +8,23 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from companion.results.result import Result
-from notebooks.shared.marks import Mark, dots, grid, legend_of, matrix, rule
+from notebooks.shared.marks import Mark, dots, grid, matrix, rule
 from notebooks.shared.style import ARROW, INDIGO, INK, blank
 
 KINDS = {"recurrent": "recurrent", "transformer": "Transformer", "tied": "Transformer, tied maps"}
 COLOURS = {"translation": INDIGO, "summary": "#8a6400"}  # brown, dark enough for text
 RED = "#c2185b"  # of gold links
-GREY = "#888888"
+GREY = "#707070"
 RECIPROCITY = {  # state of the networks: how its points look
-    "untrained": Mark("before training", GREY, shift=0.13, filled=False),
-    "trained": Mark("after training", INK, shift=-0.13),
+    "untrained": Mark("before training", GREY, shift=0.17, filled=False),
+    "trained": Mark("after training", INK, shift=-0.17),
 }
 COMPARED = {  # kind of network and attention: label
     ("transformer", "encoder_self"): "self-attention",
-    ("tied", "encoder_self"): "self-attention, one map",
+    ("tied", "encoder_self"): "self-attention, shared map",
     ("transformer", "cross"): "cross-attention",
 }
+NARROW = 4.7  # inches, which a telephone shows whole
 INSIDE = {"textcoords": "axes fraction", "xycoords": "axes fraction", "fontsize": 9.5, "arrowprops": ARROW}
 
 
@@ -100,9 +101,9 @@ def mean_reciprocity(result: Result) -> Figure:
     }
     if not rows:
         return blank()
-    with grid(1, 2, size=(8.6, 0.42 * len(rows) + 1.5), sharey=True) as (figure, (panels,)):
+    with grid(2, 1, size=(NARROW, 0.7 * len(rows) + 1.7), sharex=True) as (figure, panels):
         for axes, (level, title) in zip(
-            panels, (("scores", "scores"), ("weights", "attention")), strict=True
+            panels.flat, (("scores", "scores"), ("weights", "attention")), strict=True
         ):
             for at, meaning in ((0, "nothing known"), (1, "symmetric")):
                 axes.axvline(at, color="#bbbbbb", lw=1, zorder=0)
@@ -112,9 +113,21 @@ def mean_reciprocity(result: Result) -> Figure:
                 rule(axes, place)
                 dots(axes, {state: states[state][level] for state in RECIPROCITY}, RECIPROCITY, place)
             axes.set_title(title, pad=16)
-            axes.set_xlabel("reciprocity of i → j and j → i")
             axes.set_xlim(-0.3, 1.2)
-        panels[0].set_yticks(range(len(rows)), list(reversed(rows)))
-        panels[0].set_ylim(-0.6, len(rows) - 0.4)
-        legend_of(figure, RECIPROCITY.values(), ncols=2)
+            axes.set_yticks(range(len(rows)), list(reversed(rows)))
+            axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.set_xlabel("reciprocity of i → j and j → i")
+        name_states(panels[0, 0], next(iter(rows.values())), "scores", len(rows) - 1)
     return figure
+
+
+def name_states(axes: Axes, states: Mapping[str, Mapping], level: str, place: float) -> None:
+    """Write beside the points of one row which of them is before training and which after."""
+    for state, mark in RECIPROCITY.items():
+        estimate = states[state][level]
+        if estimate.get("value") is not None:
+            right = max(estimate["value"], estimate.get("high") or estimate["value"])
+            axes.annotate(
+                mark.label, (right, place + mark.shift), (6, 0), textcoords="offset points", va="center",
+                fontsize=9, color=mark.colour, fontweight="bold",
+            )  # fmt: skip
