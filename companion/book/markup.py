@@ -10,7 +10,7 @@ import jinja2
 
 from companion.claims.model import Claim
 from companion.claims.verdicts import Judgement, Verdict
-from companion.claims.wording import SIGNS, key_in_words, outcome, source_label, whose
+from companion.claims.wording import SIGNS, key_in_words, outcome, outcome_of, source_label, whose
 
 MARKS = r"([\\`*_{}\[\]<>()#+!|$~^&@%])"  # which may mean something in Markdown
 
@@ -50,6 +50,14 @@ def outcome_tag(claim: Claim, verdict: Verdict) -> str:
     return f'<span class="{css}">{" ".join(filter(None, [source, seen]))}</span> {words}'
 
 
+def outcome_cell(claim: Claim, judgement: Judgement) -> str:
+    """Return what came out, as :func:`outcome_tag` does, with what is required as a tooltip."""
+    words = outcome_of(claim, judgement)
+    required = f' title="required: {escape(claim.judged_as)}"' if judgement.verdict.judged else ""
+    tag = outcome_tag(claim, judgement.verdict).replace(outcome(claim, judgement.verdict), words)
+    return f"<span{required}>{tag}</span>" if required else tag
+
+
 def outcome_badge(claim: Claim, verdict: Verdict) -> str:
     """Return a source badge alone, for a cell that is short; its outcome is heard."""
     heard = f'<span class="visually-hidden">: {outcome(claim, verdict)}</span>'
@@ -57,15 +65,25 @@ def outcome_badge(claim: Claim, verdict: Verdict) -> str:
     return f'<span class="{css}">{source_label(claim)} {SIGNS[verdict]}{heard}</span>'
 
 
-def claim_note(note: str, claim: Claim, judgement: Judgement, profile: str, scorecard: str) -> str:
+def claim_note(
+    note: str,
+    claim: Claim,
+    judgement: Judgement,
+    profile: str,
+    scorecard: str,
+    *,
+    is_borderline: bool = False,
+) -> str:
     """Return the note that a badge opens: whose claim it is, what it says, what came out, the numbers."""
     row = "numbers" if claim.number else claim.id  # printed numbers have one place
     label = source_label(claim)
     kind = "of-source" if label else "of-ours"
     lines = [f"<p><b>{escape(whose(claim))}:</b> {escape(claim.says)}</p>"]
-    came_out = outcome(claim, judgement.verdict)
+    came_out = outcome_of(claim, judgement)
     at = f", {profile} profile" if profile else ""
     lines.append(f"<p><b>{came_out[0].upper()}{came_out[1:]}</b>{at}.{_numbers_of(judgement)}</p>")
+    if is_borderline:
+        lines.append("<p>Borderline: it would not survive a correction for the number of tests.</p>")
     if judgement.reason:
         lines.append(f"<p>{escape(judgement.reason).replace('`', '')}</p>")
     link = f'<a href="{scorecard}#claim-{row}">How it was judged</a>'

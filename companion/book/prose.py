@@ -28,7 +28,7 @@ from html import escape
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
-from companion.book.markup import claim_note, claim_tag, outcome_tag, plain, template
+from companion.book.markup import claim_note, claim_tag, outcome_cell, plain, template
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
 from companion.claims.cells import Schemas, evidence_of, numbers_in_words
@@ -36,7 +36,7 @@ from companion.claims.estimates import CannotBeRun, NotRun
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict
 from companion.claims.verify import judge
-from companion.claims.wording import SIGNS, outcome, source_label
+from companion.claims.wording import SIGNS, outcome_of, source_label
 from companion.paths import PROFILES
 from companion.results import registry
 from companion.results.result import Result
@@ -89,7 +89,7 @@ class Judged:
         if self.badge:
             return self.badge
         if self.role == "outcome":
-            return outcome(self.claim, self.judgement.verdict)
+            return outcome_of(self.claim, self.judgement)
         return evidence_of(self.claim, self.judgement, self.schemas)
 
 
@@ -226,6 +226,10 @@ def as_text(shown: Shown | Judged) -> str:
 class PageHtml:
     """The HTML of one page's numbers and badges, and the notes that its badges open.
 
+    Args:
+        page: Its address.
+        borderline: Claims whose verdict at the paper profile would not survive a correction for many tests.
+
     Attributes:
         notes: The note of each claim that the page shows, as HTML by its id on the page.
 
@@ -234,8 +238,9 @@ class PageHtml:
         '<span class="num" title="paper profile, n = 5">0.25</span>'
     """
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page: str, borderline: frozenset[str] = frozenset()) -> None:
         self.scorecard = f"{'../' * page.count('/')}scorecard.html"
+        self.borderline = borderline
         self.notes: dict[str, str] = {}
 
     def __call__(self, shown: Shown | Judged) -> str:
@@ -245,11 +250,14 @@ class PageHtml:
         if shown.role == "checked":
             return ""
         if shown.role == "outcome":
-            return outcome_tag(shown.claim, shown.judgement.verdict)
+            return outcome_cell(shown.claim, shown.judgement)
         note = f"note-{shown.claim.id}"
         if shown.profile == "quick":
             note += "-quick"
-        self.notes[note] = claim_note(note, shown.claim, shown.judgement, shown.profile, self.scorecard)
+        self.notes[note] = claim_note(
+            note, shown.claim, shown.judgement, shown.profile, self.scorecard,
+            is_borderline=shown.profile == PROFILES[-1] and shown.claim.id in self.borderline,
+        )  # fmt: skip
         return claim_tag(note, shown.text, shown.claim, shown.judgement.verdict, is_badge=bool(shown.badge))
 
     def notes_html(self) -> str:

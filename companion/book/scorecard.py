@@ -62,6 +62,7 @@ COLUMNS = (
     "set with the result known",
     "trained on",
 )
+SIZES = "9"  # the table whose numbers are sizes of data sets, which are among the statements
 UNRECORDED = "a processor that was not recorded"
 DOT_ORDER = (
     Verdict.REPRODUCED,
@@ -136,6 +137,7 @@ def scorecard_markdown(root: Path, rows: Sequence[ClaimVerdict]) -> str:
         central_counts=counts_in_words([row for *_, row in central], among),
         central_chosen=chosen_in_words([row for *_, row in central]),
         sources=list(overview(papers, rows)),
+        without_claim=without_claim(papers, rows),
         tables=list(_tables(papers, rows)),
         titles={paper.name: paper.title for paper in papers},
         accuracies={paper.name: paper.accuracy for paper in papers},
@@ -180,6 +182,12 @@ def borderline(row: ClaimVerdict, among: Chance) -> bool:
     return row.profile == PROFILES[-1] and row.verdict.decided and p is not None and not among.survives(p)
 
 
+def borderline_claims(rows: Sequence[ClaimVerdict]) -> frozenset[str]:
+    """Return the claims whose verdict at the paper profile is borderline."""
+    among = chance(rows)
+    return frozenset(row.claim.id for row in rows if borderline(row, among))
+
+
 def counts_in_words(rows: Sequence[ClaimVerdict], among: Chance) -> str:
     """Say of these claims how many hold, fail, are open or are untested; empty where there are none."""
     if not rows:
@@ -211,10 +219,13 @@ def chosen_in_words(rows: Sequence[ClaimVerdict]) -> str:
         return ""
     holding = [row for row in rows if row.verdict is Verdict.REPRODUCED]
     of_holding = sum(row in holding for row in chosen)
-    text = f"In {_in_words(len(chosen))} of the {_in_words(len(rows))} we chose it after seeing the result"
+    text = f"For {_in_words(len(chosen))} of the {_in_words(len(rows))}"
     if of_holding and of_holding == len(holding):
-        return f"{text}, among them {'the one that holds' if of_holding == 1 else 'all that hold'}."
-    return f"{text}, among them {_in_words(of_holding)} of those that hold." if of_holding else f"{text}."
+        which = "the one that holds" if of_holding == 1 else f"all {_in_words(of_holding)} that hold"
+        text += f", including {which},"
+    elif of_holding:
+        text += f", including {_in_words(of_holding)} of those that hold,"
+    return f"{text} we chose the threshold after seeing the result."
 
 
 def _in_words(count: int) -> str:
@@ -278,6 +289,24 @@ def _tables(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[t
                 yield f"distinct numbers about {about}", counts
         if others := [row for (_, reading), row in of_paper.items() if reading]:
             yield "the same numbers in other readings than the first", Counter(row.verdict for row in others)
+
+
+def without_claim(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Counter:
+    """Count the printed numbers, sizes of data sets aside, about which no claim is made, by the reason."""
+    claimed = {
+        entry
+        for row in rows
+        if row.claim.number and row.claim.published
+        for entry in row.claim.published.entries
+    }
+    answered = answers(rows)
+    return Counter(
+        status(entry, answered)
+        for paper in papers
+        for name in paper.tables.names
+        for entry in paper.tables.table(name)
+        if str(name) != SIZES and entry not in claimed
+    )
 
 
 def _numbers(row: ClaimVerdict) -> list[str]:

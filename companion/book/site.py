@@ -37,7 +37,7 @@ from companion.book.markup import template
 from companion.book.notebook import BOTH_PROFILES
 from companion.book.project import Project, audit_of, discover, find_root
 from companion.book.prose import Book, PageHtml, filled
-from companion.book.scorecard import scorecard_csv, scorecard_markdown
+from companion.book.scorecard import borderline_claims, scorecard_csv, scorecard_markdown
 from companion.claims.verify import ClaimVerdict, verify
 from companion.paths import PROFILES, SENTINELS
 from companion.runs.command import errors_in_a_line
@@ -515,6 +515,7 @@ class _Pages:
         self._judged: list[ClaimVerdict] = []
         if (root / "claims").is_dir():
             self._judged = verify(root, load=self._results.load)
+        self._borderline = borderline_claims(self._judged)
         self._here = here_lines(toc, root)
         self._book_name = book_name(root)
         book = root / "book"
@@ -591,7 +592,7 @@ class _Pages:
 
     def _filled(self, source: str, path: Path, page: str, *, lines_above: int = 0) -> tuple[str, str]:
         """Return a part of a page with every mark filled, and the notes that its badges open."""
-        form = PageHtml(page)
+        form = PageHtml(page, self._borderline)
         text, mistakes = filled(source, self._results, page, form)
         name = path.relative_to(self.root).as_posix()
         for line, message in mistakes:

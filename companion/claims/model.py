@@ -331,8 +331,8 @@ class Claim(ClaimFields):
 class Central(Fields):
     """What a source claims above all, in short, and what the numbers behind the verdict on it are.
 
-    In ``number``, ``{0}``, ``{1}``, … are the numbers in the order of the claim's keys, and ``{needed}`` is
-    what they have to be.
+    In ``number``, ``{0}``, ``{1}``, … are the numbers in the order of the claim's keys, ``{negated[0]}``, …
+    the same with the other sign, and ``{needed}`` is what they have to be.
     """
 
     short: Text

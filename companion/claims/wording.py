@@ -56,6 +56,7 @@ OUTCOMES = {
         Verdict.UNDECIDED: "too few runs to tell",
     },
 }
+NEAR_THRESHOLD = "too close to the threshold to tell"
 PARTS = {  # what came out for one number of a claim
     Verdict.REPRODUCED: "as stated",
     Verdict.NOT_REPRODUCED: "not as stated",
@@ -239,6 +240,28 @@ def outcome(claim: Claim, verdict: Verdict) -> str:
     return OUTCOMES[_kind_of(claim)][verdict]
 
 
+def outcome_of(claim: Claim, judgement: Judgement) -> str:
+    """Return what came out, as :func:`outcome` does; of an open verdict it tells two reasons apart.
+
+    Where every interval that leaves it open excludes zero, there is an effect, and what is open is whether
+    it is as large as the claim says.
+    """
+    if _is_near_threshold(claim, judgement):
+        return NEAR_THRESHOLD
+    return outcome(claim, judgement.verdict)
+
+
+def _is_near_threshold(claim: Claim, judgement: Judgement) -> bool:
+    if judgement.verdict is not Verdict.UNDECIDED or claim.judge.is_tolerance:
+        return False
+    ends = [
+        judgement.evidence[label].ends if judgement.evidence[label].has_interval else (0, 0)
+        for label, part in judgement.parts.items()
+        if part is Verdict.UNDECIDED
+    ]
+    return bool(ends) and all(low > 0 or high < 0 for low, high in ends)
+
+
 def _kind_of(claim: Claim) -> str:
     if source_of(claim):
         return claim.origin
@@ -327,7 +350,8 @@ def evidence_in_words(claim: Claim, judgement: Judgement, phrase: str) -> str:
         numbers = [number(estimates[0])]
     else:
         numbers = [brief(estimate.value) for estimate in estimates]
-    return phrase.format(*numbers, needed=claim.judged_as.replace(", ", " and "))
+    negated = [brief(-estimate.value) for estimate in estimates]
+    return phrase.format(*numbers, negated=negated, needed=claim.judged_as.replace(", ", " and "))
 
 
 def key_in_words(key: str) -> str:

@@ -2,8 +2,6 @@
 
 from companion.book.drawings.hand import SMALL, Box, Drawing, Tone
 
-LAYERS = 3
-
 
 def recurrent_pair() -> Drawing:
     """Draw an encoder and a decoder with recurrences, joined by attention."""
@@ -58,7 +56,7 @@ def three_attentions() -> Drawing:
         "A layer of the encoder on the left, with self-attention, and one of the decoder on the right, with "
         "self-attention and, above it, cross-attention. The last encoder layer supplies the keys of "
         "cross-attention in every decoder layer.",
-        height=196,
+        height=182,
     )
     drawing.text((80, 18), "encoder", bold=True)
     drawing.text((262, 18), "decoder", bold=True)
@@ -74,7 +72,6 @@ def three_attentions() -> Drawing:
     drawing.text((148, 58), "keys, last layer", size=SMALL, tone="highlight")
     drawing.text((80, 174), "source", size=SMALL)
     drawing.text((262, 174), "target so far", size=SMALL)
-    drawing.text((170, 192), f"{LAYERS} layers of each, several heads in each box", size=SMALL, tone="muted")
     return drawing
 
 

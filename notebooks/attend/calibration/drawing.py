@@ -10,7 +10,7 @@ from companion.book.numbers import written
 from companion.results.result import Result
 from notebooks.shared.dial import DIAL
 from notebooks.shared.marks import dot, grid, rule
-from notebooks.shared.style import INK, PART_COLOURS, PART_SYMBOLS, blank
+from notebooks.shared.style import INK, PART_COLOURS, blank
 
 ATTRIBUTIONS = {
     "own": "own term",
@@ -21,7 +21,7 @@ ATTRIBUTIONS = {
 }
 NARROW = 4.7  # inches, which a telephone shows nearly whole
 BY_CHANCE = 1 / 3  # of the networks have their strongest part named: there are three parts
-KEY_PARTS = {"temporal": "position μ", "residual": "memory Δ", "input": "word χ"}
+PART_LABELS = {"temporal": "position μ", "residual": "memory Δ", "input": "word χ"}
 PART_INKS = PART_COLOURS | {"residual": "#777777"}  # of words, which need more contrast than points
 NAMES_ABOVE = {"temporal": (0.15, 0.86), "residual": (2.6, 0.86), "input": (1.35, 0.13)}
 PARTS_AT = {"temporal": (0.66, 0.95), "residual": (0.21, 0.56), "input": (0.025, 0.1)}  # of their names
@@ -54,7 +54,7 @@ def part_that_leads(points: pd.DataFrame, result: Result) -> Figure:
     hits = result.values["dial"]["hits"]["resample"]["keys"]["attention"]
     quantities = {
         "resample_attention": "Attention moved when the part is replaced",
-        "split": f"Split share{with_hits(hits['split'])}",
+        "split": f"Split share of the keys, their half of every term{with_hits(hits['split'])}",
         "own": f"Own term{with_hits(hits['own'])}",
     }
     with grid(3, 1, size=(NARROW, 6.6), sharex=True) as (figure, panels):
@@ -64,7 +64,9 @@ def part_that_leads(points: pd.DataFrame, result: Result) -> Figure:
         upper, lower = panels.flat[0], panels.flat[-1]
         upper.set_ylim(0, 1)
         for part, (place, height) in NAMES_ABOVE.items():
-            upper.text(place, height, KEY_PARTS[part], color=PART_INKS[part], fontsize=9.5, fontweight="bold")
+            upper.text(
+                place, height, PART_LABELS[part], color=PART_INKS[part], fontsize=9.5, fontweight="bold"
+            )
         lower.set_xticks(range(len(DIAL)), [f"{task.rpartition('_')[2]} %" for task in DIAL])
         lower.set_xlabel("sentences that may change the order of their words")
     return figure
@@ -74,7 +76,7 @@ def with_hits(hits: Mapping[str, float | None]) -> str:
     """Return in how many networks an attribution names the part that leads, to follow its name."""
     if hits["value"] is None:
         return ""
-    return f": the same part leads in {written(hits, ['count'])} networks"
+    return f"\nThe same part leads in {written(hits, ['count'])} networks"
 
 
 def draw_parts_along_dial(axes: Axes, points: pd.DataFrame, quantity: str) -> None:
@@ -104,8 +106,7 @@ def shares_against_effects(points: pd.DataFrame, result: Result) -> Figure:
         draw_points(lower, learned, "split", result)
         annotate_shuffled(upper, learned)
         for part, place in PARTS_AT.items():
-            name = f"{part} {PART_SYMBOLS[part]}"
-            upper.text(*place, name, color=PART_COLOURS[part], fontsize=9.5, fontweight="bold")
+            upper.text(*place, PART_LABELS[part], color=PART_COLOURS[part], fontsize=9.5, fontweight="bold")
         lower.set_xlabel("share of the part")
     return figure
 

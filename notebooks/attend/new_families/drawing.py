@@ -25,9 +25,9 @@ HEIGHT = 2.7  # inches, of one of several panels
 Quantity = tuple[str, str]  # its column of the points, and what a reader calls it
 OWN_TEMPORAL = ("temporal_own", "Share of μ·μ")
 OTHERS = (
-    ("temporal_moves", "Effect of exchanging μ"),
-    ("input_own", "Share of χ·χ"),
-    ("input_moves", "Effect of exchanging χ"),
+    ("temporal_moves", "Exchanging μ: whether it moves more is open"),
+    ("input_own", "Share of χ·χ: whether it falls is open"),
+    ("input_moves", "Exchanging χ: whether it moves less is open"),
 )
 SPLIT_SHARES = (("temporal_split", "Split share of μ"), ("input_split", "Split share of χ"))
 
@@ -110,7 +110,7 @@ def draw_panel(axes: Axes, result: Result, quantity: Quantity) -> None:
     axes.set_xlim(0, 1.05)
     top = LOW if learned[column].max() < LOW else 1
     axes.set_ylim(-0.08 * top, 1.05 * top)
-    write_labels(axes, labels)
+    write_labels(axes, labels, size=9.5)
 
 
 def handles(quantity: Quantity) -> list[Line2D]:

@@ -23,9 +23,9 @@ ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
 NAMED_AT = {("one_to_one", "AO"): (2, ABOVE), ("one_to_one", "AED"): (5, BELOW)}  # number of terms, and where
 NINE_TENTHS = 0.9  # of the gain, which terms are needed for
 TITLES = (
-    "A. Words that attention from positions alone keeps",
-    "B. Steps at which position parts peak with attention",
-    "C. Words whose states point to their translation",
+    "A. Share of the words kept by attention from positions alone",
+    "B. Share of steps at which position parts peak with attention",
+    "C. Share of words whose states point to their translation",
     "D. How much the states of one word vary",
 )
 
@@ -142,7 +142,7 @@ def words_by_terms(kept: pd.DataFrame) -> Figure:
 
 
 def peaks_by_step(steps: pd.DataFrame) -> Figure:
-    """Draw where temporal parts and average attention peak at each step, in the first network of a kind."""
+    """Draw where position parts and average attention peak at each step, in the first network of a kind."""
     steps = steps[steps["seed"] == 0]
     networks = list(steps.groupby(["task", "kind"], sort=False))
     n_rows = -(-len(networks) // PANELS_A_ROW)
@@ -162,7 +162,7 @@ def draw_peaks(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw the peaks of one network over the diagonal of its two lengths."""
     axes.plot(rows["step"], rows["average"], "o", color="#999999", ms=6, label="average attention")
     temporal = PART_COLOURS["temporal"]
-    axes.plot(rows["step"], rows["temporal"], ".", color=temporal, ms=6, label="temporal parts")
+    axes.plot(rows["step"], rows["temporal"], ".", color=temporal, ms=6, label="position parts")
     corner: Sequence[float] = (rows["step"].max(), rows["source_length"].max() - 1)
     axes.plot([0, corner[0]], [0, corner[1]], color="#cccccc", lw=1, zorder=0)
     axes.set_xlabel("step", fontsize=9)

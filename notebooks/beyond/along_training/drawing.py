@@ -43,19 +43,18 @@ EVENTS = {  # knowledge and attention, each measured by rank and by share
     "temporal": TAKEOVERS["temporal"],
     "input": TAKEOVERS["input"],
 }
+IN_ORDER = ("one_to_one", "copying_sample", "reordering", "multi30k_en_fr")  # of the rows of each panel
 ABOVE, BESIDE = (0, 0.33), (0.35, 0)  # how far to the right of a mark its name is, and how far above
-ANSWERS = (  # title, tasks from above, names: quantity, row, text, which of its ends is at the mark, where
+ANSWERS = (  # title, names: quantity, row, text, which of its ends is at the mark, where
     (
         "By rank, a network knows the correct word\nbefore it attends to it",
-        ("reordering", "copying_sample", "multi30k_en_fr", "one_to_one"),
         (
-            ("word_accuracy", "reordering", "knows it", "center", ABOVE),
-            ("attention_accuracy", "reordering", "attends to it", "center", ABOVE),
+            ("word_accuracy", "copying_sample", "knows it", "right", (0.4, 0.33)),
+            ("attention_accuracy", "copying_sample", "attends to it", "left", (-0.4, 0.33)),
         ),
     ),
     (
         "By share, the two come close together",
-        ("one_to_one", "copying_sample", "reordering", "multi30k_en_fr"),
         (
             ("translation", "one_to_one", "knows it", "right", (-0.35, 0)),
             ("on_word", "one_to_one", "attends to it", "left", BESIDE),
@@ -63,9 +62,8 @@ ANSWERS = (  # title, tasks from above, names: quantity, row, text, which of its
     ),
     (
         "Attention by position can come long before\nknowledge by share",
-        ("multi30k_en_fr", "one_to_one", "reordering"),
         (
-            ("temporal", "multi30k_en_fr", "by position", "center", ABOVE),
+            ("temporal", "one_to_one", "by position", "center", ABOVE),
             ("input", "multi30k_en_fr", "by word", "center", ABOVE),
             ("translation", "multi30k_en_fr", "knows it", "left", BESIDE),
         ),
@@ -155,15 +153,13 @@ def takeovers(result: Result, tasks: Sequence[str]) -> Figure:
 def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
     """Draw a panel for each answer, and in it a row for each task: its marks, joined."""
     rows = {(row["task"], row["quantity"]): row for row in result.tables["takeovers"]}
-    answers = [(title, [task for task in of if task in tasks], names) for title, of, names in ANSWERS]
-    answers = [answer for answer in answers if answer[1]]
-    if not answers:
+    of = [task for task in IN_ORDER if task in tasks]
+    if not of:
         return blank()
     early = risen_at_the_first_look(result)
-    heights = [len(of) + 0.3 for _, of, _ in answers]
-    size = (3.7, 0.38 * sum(heights) + 1.9)
-    with grid(len(answers), 1, size=size, sharex=True, height_ratios=heights) as (figure, panels):
-        for (axes,), (title, of, names) in zip(panels, answers, strict=True):
+    size = (3.7, 0.38 * len(ANSWERS) * (len(of) + 0.3) + 1.9)
+    with grid(len(ANSWERS), 1, size=size, sharex=True) as (figure, panels):
+        for (axes,), (title, names) in zip(panels, ANSWERS, strict=True):
             places = {task: place for place, task in enumerate(reversed(of))}
             for task, place in places.items():
                 events = {name: rows[task, name] for name, *_ in names}
@@ -171,6 +167,8 @@ def order_of_events(result: Result, tasks: Sequence[str]) -> Figure:
                 for name in events:
                     if (task, name) in early and not rises_in_most(events[name]):
                         draw_early(axes, early[task, name], EVENTS[name], place)
+                if "temporal" in events and not rises_in_most(events["temporal"]):
+                    axes.text(0.2, place, "by position: no date", color=TEMPORAL, va="center")
             for quantity, asked, text, end, (right, up) in names:
                 task = asked if asked in places else of[0]
                 if rows[task, quantity]["value"] is not None:

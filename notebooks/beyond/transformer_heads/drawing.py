@@ -70,9 +70,11 @@ def layers_against_typicality(result: Result) -> Figure:
         for task, (colour, place, end) in CLOUDS.items():
             if task in layers.index.get_level_values("task"):
                 means = layers.loc[task]
-                axes.plot(
-                    means["typicality"], means["temporal_share"], "o", color=colour, ms=6, alpha=0.85, mew=0
-                )
+                relative = means.index.get_level_values("positions") == "relative"
+                look = {"color": colour, "ms": 6, "alpha": 0.85, "mew": 0}
+                for chosen, shape in ((~relative, "o"), (relative, "^")):
+                    points = means[chosen]
+                    axes.plot(points["typicality"], points["temporal_share"], shape, **look)
                 axes.text(*place, JUDGED[task][0], color=colour, ha=end, va="center", fontsize=11)
         axes.set_xlim(0.3, 1)
         axes.set_ylim(-0.02, 1.1)

@@ -18,10 +18,6 @@ TITLES = {
     "mixed share": "position with word",
     "residual share": "context (residual share)",
 }
-NOTES = {
-    "temporal share": "frame: the head that\npositions move most",
-    "residual share": "frame: the head that\ncontext moves most",
-}
 
 
 class Plots(Protocol):
@@ -50,7 +46,6 @@ def heads_in_rows(plots: Plots, cross: pd.DataFrame, framed: Mapping[str, str]) 
             if share in framed:
                 head = cross.loc[framed[share]]
                 frame(axes, heads.index(head["head"]), layers.index(head["layer"]))
-                axes.set_xlabel(f"head\n{NOTES[share]}", fontsize=9)
             axes.set_title(TITLES.get(share, share), fontsize=9.5)
         figure.set_layout_engine("constrained")
     return figure

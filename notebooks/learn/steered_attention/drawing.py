@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.results.result import Result
-from notebooks.shared.marks import Mark, dots, grid, legend_of, scale_by_uniform, stripes
+from notebooks.shared.marks import Mark, dot, dots, grid, legend_of, scale_by_uniform, stripes
 from notebooks.shared.style import AMBER, GREEN, INK, PURPLE, SKY, sentences_name
 
 PUSHES = {"toward": PURPLE, "away": AMBER}
@@ -39,9 +39,9 @@ EVENTS = {
     "there": Mark("attention correct", AMBER, "s", -0.22),
 }
 FROZEN = {
-    "words": "word knowledge frozen",
-    "readout": "readout frozen",
-    "attention": "attention held uniform",
+    "words": "Word knowledge frozen: attention waits",
+    "attention": "Attention held: words known no later",
+    "readout": "Readout frozen: both wait a little",
 }
 TIMES = {
     "alone": Mark("attention learned", INK, "o", 0.12, filled=False),
@@ -70,6 +70,7 @@ def pushed_courses(result: Result) -> Figure:
             axes.set_title(title, loc="left", fontsize=10.5)
             axes.set_ylabel("weight on the next word,\ntimes uniform attention's")
             scale_by_uniform(axes)
+        name_the_turned(column[-1, 0], courses, config["length"])
         for place, name, colour in NAMES.values():
             column[0, 0].text(
                 *place, name, transform=column[0, 0].transAxes, color=colour, ha="right", fontsize=9
@@ -77,6 +78,30 @@ def pushed_courses(result: Result) -> Figure:
         column[-1, 0].set_xlabel("updates")
         column[-1, 0].set_ylim(LOWEST, 1.3 * config["length"])
     return figure
+
+
+def name_the_turned(axes: Axes, courses: pd.DataFrame, length: int) -> None:
+    """Write beside the curve that a later push turned that it is the only one, if it is."""
+    last = courses[courses["steps"] == courses["steps"].max()]
+    sides = {
+        (row["intervention"], row["seed"]): length * row["attention_right"] >= 1
+        for row in last.to_dict("records")
+    }
+    turned = [
+        (push, seed)
+        for (push, seed), side in sides.items()
+        if push in {f"late_{name}" for name in PUSHES} and side != sides.get(("alone", seed), side)
+    ]
+    if len(turned) != 1:
+        return
+    ((push, seed),) = turned
+    course = courses[(courses["intervention"] == push) & (courses["seed"] == seed)].sort_values("steps")
+    middle = course.iloc[len(course) // 2]
+    axes.annotate(
+        "the only one\nthat turned", (middle["steps"], length * middle["attention_right"]),
+        (middle["steps"] + 14, 0.35), color=PUSHES[push.removeprefix("late_")], fontsize=9, va="center",
+        arrowprops={"arrowstyle": "->", "color": INK, "lw": 0.9},
+    )  # fmt: skip
 
 
 def draw_weights(axes: Axes, courses: pd.DataFrame, length: int, colour: str) -> None:
@@ -89,13 +114,17 @@ def draw_weights(axes: Axes, courses: pd.DataFrame, length: int, colour: str) ->
 def delays(result: Result) -> Figure:
     """Draw by how much words and attention are later than in the same networks left alone."""
     later = {name: _later(result, name) for name in FROZEN}
-    with grid(1, 1, size=(WIDTH, 2.6)) as (figure, ((axes,),)):
-        draw_rows(axes, later, EVENTS, FROZEN)
-        axes.axvline(result.config["freeze_for"], color=INK, lw=0.9, ls=":", zorder=0)
-        axes.axvline(0, color=INK, lw=0.9, ls="--", zorder=0)
-        frozen = f"the {result.config['freeze_for']} updates frozen"
-        axes.set_xlabel(f"updates later than left alone (dashed); dotted: {frozen}")
-        legend_of(figure, EVENTS.values(), ncols=3)
+    with grid(len(FROZEN), 1, size=(NARROW, 4.8), sharex=True) as (figure, column):
+        for axes, (name, title) in zip(column.flat, FROZEN.items(), strict=True):
+            for place, (event, mark) in enumerate(reversed(EVENTS.items())):
+                dot(axes, later[name][event], place, mark.colour, marker=mark.marker, ms=6.5)
+            axes.axvspan(0, result.config["freeze_for"], color="#eeeeee", lw=0, zorder=0)
+            axes.axvline(0, color=INK, lw=0.9, ls="--", zorder=0)
+            axes.set_yticks(range(len(EVENTS)), [mark.label for mark in reversed(EVENTS.values())])
+            axes.set_ylim(-0.6, len(EVENTS) - 0.4)
+            axes.tick_params(axis="y", length=0)
+            axes.set_title(title, loc="left", x=-0.33, fontsize=10)
+        column[-1, 0].set_xlabel("updates later than left alone")
     return figure
 
 

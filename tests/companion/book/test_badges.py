@@ -72,6 +72,31 @@ def test_a_checked_sentence_is_checked(book):
     assert "claim gains is `reproduced` today at the paper profile" in message
 
 
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        pytest.param(0.005, "too close to the threshold to tell", id="an interval without zero"),
+        pytest.param(-0.005, "too few runs to tell", id="an interval with zero"),
+    ],
+)
+def test_an_open_verdict_says_whether_there_is_an_effect(tmp_path, low, words):
+    write_paper(tmp_path / "claims", GAINS)
+    save(tmp_path, {"gain": {"value": 0.02, "low": low, "high": 0.04, "n": 5}}, "paper", "source_reversal")
+    table, _ = filled("```{claims}\ngains\n```", Book(tmp_path), PAGE, PageHtml(PAGE))
+    assert words in table
+
+
+def test_the_cell_of_an_outcome_has_the_threshold_as_a_tooltip(book):
+    table, _ = filled("```{claims}\nours\n```", book, PAGE, PageHtml(PAGE))
+    assert 'title="required: above 0.01"' in table
+
+
+def test_the_note_of_a_borderline_verdict_says_so(book):
+    form = PageHtml(PAGE, frozenset({"gains"}))
+    filled("It gains {verdict}`gains = reproduced`.", book, PAGE, form)
+    assert "<p>Borderline: it would not survive" in form.notes["note-gains"]
+
+
 def test_a_badge_opens_its_note(book):
     form = PageHtml(PAGE)
     text, _ = filled("It gains {verdict}`gains = reproduced`.", book, PAGE, form)

@@ -107,10 +107,10 @@ HOLDS, OPEN = Verdict.REPRODUCED, Verdict.UNDECIDED
 @pytest.mark.parametrize(
     ("claims", "verdicts", "sentence"),
     [
-        (["ordered", "plain"], [HOLDS, HOLDS], "In one of the two {}, among them one of those that hold."),
-        (["ordered", "plain"], [HOLDS, OPEN], "In one of the two {}, among them the one that holds."),
-        (["ordered", "ordered"], [HOLDS, HOLDS], "In two of the two {}, among them all that hold."),
-        (["ordered", "plain"], [OPEN, HOLDS], "In one of the two {}."),
+        (["ordered", "plain"], [HOLDS, HOLDS], "For one of the two, including one of those that hold, {}."),
+        (["ordered", "plain"], [HOLDS, OPEN], "For one of the two, including the one that holds, {}."),
+        (["ordered", "ordered"], [HOLDS, HOLDS], "For two of the two, including all two that hold, {}."),
+        (["ordered", "plain"], [OPEN, HOLDS], "For one of the two {}."),
         (["plain", "plain"], [HOLDS, HOLDS], ""),
     ],
 )
@@ -120,7 +120,7 @@ def test_how_many_thresholds_were_chosen_after_the_result_is_said(root, claims, 
         replace(row_of_claim[claim], judgement=Judgement(verdict, {}))
         for claim, verdict in zip(claims, verdicts, strict=True)
     ]
-    assert chosen_in_words(rows) == sentence.format("we chose it after seeing the result")
+    assert chosen_in_words(rows) == sentence.format("we chose the threshold after seeing the result")
 
 
 def test_what_would_change_our_mind_counts_for_no_source(root):
