@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from notebooks.shared.marks import grid, name_ends, range_of_runs, rule
+from notebooks.shared.marks import apart, grid, name_ends, range_of_runs, rule
 from notebooks.shared.style import AMBER, ARROW, GREEN, INK, PURPLE, SKY
 
 PLACES = {  # position → label, colour, line style
@@ -31,8 +31,8 @@ def locality_courses(courses: pd.DataFrame, *, annotated: bool = False) -> Figur
         draw_networks(below, behind)
         for axes, title in ((above, "The first updates"), (below, "All of the training")):
             axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
-        above.set_ylabel("how sure of the correct label")
-        below.set_ylabel("the same, minus the keyword's")
+        above.set_ylabel("log odds of the correct label")
+        below.set_ylabel("log odds, relative to the keyword")
         name_ends_of(above, courses[courses["step"] <= start])
         name_ends_of(below, behind)
         below.set_xlabel("updates")
@@ -54,7 +54,33 @@ def name_ends_of(axes: Axes, courses: pd.DataFrame) -> None:
     }
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + (high - low) / 10)  # names that make room for each other move up
-    name_ends(axes, ends, end, closest=(high - low) / 14, fontsize=9)
+    closest = (high - low) / 14
+    for bundle in bundles({name: height for name, (height, _) in ends.items()}, closest):
+        named = {name: (height, ends[name][1]) for name, height in bundle.items()}
+        name_ends(axes, named, end, closest=closest, away=9, fontsize=9)
+        heights = [height for height, _ in (ends[name] for name in bundle)]
+        if len(bundle) > 1 and max(heights) - min(heights) < closest / 2:  # a bracket: their lines coincide
+            reach = [min(bundle.values()) - closest / 3, max(bundle.values()) + closest / 3]
+            axes.plot([0.98, 0.98], reach, color=INK, lw=0.8, transform=axes.get_yaxis_transform())
+
+
+def bundles(heights: dict[str, float], closest: float) -> list[dict[str, float]]:
+    """Spread the names of lines that end close together around the middle of these ends, bundle by bundle.
+
+    >>> bundles({"last": 9.5, "keyword": 9.25, "next": 4.0}, 1.0)
+    [{'next': 4.0}, {'keyword': 8.875, 'last': 9.875}]
+    """
+    moved = apart(heights, closest)
+    together: list[list[str]] = []
+    for name, height in moved.items():  # the lowest first
+        if together and height - moved[together[-1][-1]] <= closest * (1 + 1e-9):
+            together[-1].append(name)
+        else:
+            together.append([name])
+    shifts = [sum(moved[name] - heights[name] for name in names) / len(names) for names in together]
+    return [
+        {name: moved[name] - shift for name in names} for names, shift in zip(together, shifts, strict=True)
+    ]
 
 
 def draw_courses(axes: Axes, courses: pd.DataFrame) -> None:
@@ -81,8 +107,8 @@ def draw_networks(axes: Axes, courses: pd.DataFrame) -> None:
 
 
 def overtaken(courses: pd.DataFrame) -> int | None:
-    """The update from which the position at an end is ahead of the keyword's; None where it never is."""
+    """The update from which both ends are ahead of the keyword on average; None where they never are."""
     means = courses.groupby("step").mean(numeric_only=True)
-    ahead = means[means[["first", "last"]].max(axis="columns") > means["keyword"]]
+    ahead = means[means[["first", "last"]].min(axis="columns") > means["keyword"]]
     later = ahead.index[ahead.index > DOZEN]
     return None if later.empty else later[0]

@@ -23,9 +23,9 @@ TITLE_AT = -0.2  # of the width of a panel
 ROOM = 20  # % of the texts, for a name on a bar
 BESIDE = {"begin": ("begin token", PURPLE), "end": ("end token", OCHRE)}  # names of the bars
 NAMES = {  # pairs → what they have in common, and at which end of them it is written
-    "different": ("different tokens", "left"),
-    "other": ("one on neither", "center"),
-    "same": ("the same token", "right"),
+    "different": ("different\ntokens", "left"),
+    "other": ("one on\nneither", "center"),
+    "same": ("the same\ntoken", "right"),
 }
 INKS = {"different": INK, "other": "#2f7ca8", "same": "#007f5f"}  # of their names
 POSITIONS = {"all": "all positions", "words": "words alone"}
@@ -58,7 +58,7 @@ def places_and_pairs(result: Result) -> Figure:
         upper.set_title("Most networks rest on one of two tokens", loc="left", x=TITLE_AT)
         upper.set_xlabel(f"{class_name(name, common)}: where the largest weight is, % of texts")
         draw_pairs(lower, result, [(name, positions) for positions in POSITIONS])
-        lower.set_title("They agree if it is the same token", loc="left", x=TITLE_AT)
+        lower.set_title("Pairs on the same token agree", loc="left", x=TITLE_AT)
         lower.set_xlabel("texts in which two networks agree, %")
         lower.set_yticks([1, 0], ["with the\ntokens", "words\nalone"])
         name_pairs(lower, result, name)
@@ -95,7 +95,7 @@ def name_pairs(axes: Axes, result: Result, name: str) -> None:
     axes.text(chance + 1.5, 0, "chance", color=INK, fontsize=9, va="center")
     mean = result.values[name]["pairs"]["words"]["both"]["agreement"]["value"]
     axes.text(mean, -0.37, "mean", color=INK, fontsize=9, ha="center", va="top")
-    axes.set_ylim(-0.55, 1.65)
+    axes.set_ylim(-0.55, 1.75)
 
 
 def draw_networks(axes: Axes, networks: pd.DataFrame) -> None:
