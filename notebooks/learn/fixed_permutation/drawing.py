@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from notebooks.shared.marks import grid
 from notebooks.shared.style import AMBER, ARROW, PURPLE, curves, legend_above
+from notebooks.shared.thresholds import enough
 
 ORDERS = {"copy": ("copied", PURPLE), "permuted": ("in one fixed random order", AMBER)}
 ACCURACIES = {
@@ -15,12 +16,19 @@ ACCURACIES = {
 }
 NARROW = 4.7  # inches, which a telephone shows whole
 DARK_AMBER = "#8f6200"  # of texts about amber curves
-NOTES = (  # of the panels of ACCURACIES: its row, text and its colour, where to look, and where it is written
-    (0, "copying is learned within 40 updates", PURPLE, (0.11, 0.8), (0.2, 0.72)),
+NOTES = (  # of the panels of ACCURACIES: its row, text (with when copying is learned), colour, place, where written
+    (0, "copying is learned\nwithin {} updates", PURPLE, (0.11, 0.8), (0.2, 0.72)),
     (0, "one fixed random order", DARK_AMBER, (0.7, 0.26), (0.3, 0.48)),
     (1, "copying finds it", PURPLE, (0.11, 0.8), (0.2, 0.82)),
     (1, "attention does not find\na fixed random order", DARK_AMBER, (0.7, 0.24), (0.3, 0.56)),
 )
+
+
+def learned_within(courses: pd.DataFrame) -> str:
+    """The updates after which every network that learns to copy has done so."""
+    learned = courses[(courses["order"] == "copy") & courses["accuracy"].map(enough)]
+    last = learned.groupby("seed")["steps"].min().max()
+    return "–" if pd.isna(last) else f"{last:.0f}"
 
 
 def order_panels(
@@ -51,7 +59,7 @@ def order_panels(
         for row, text, colour, place, written in notes:
             look = {"arrowprops": ARROW, "va": "center", "color": colour}
             inside = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
-            panels[row].annotate(text, place, written, **look, **inside)
+            panels[row].annotate(text.format(learned_within(courses)), place, written, **look, **inside)
         if not notes and len(orders) > 1:
             legend_above(figure)
     return figure
