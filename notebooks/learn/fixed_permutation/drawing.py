@@ -16,7 +16,7 @@ ACCURACIES = {
 }
 NARROW = 4.7  # inches, which a telephone shows whole
 DARK_AMBER = "#8f6200"  # of texts about amber curves
-NOTES = (  # of the panels of ACCURACIES: row, text (with when copying is learned), colour, place, where written
+NOTES = (  # of the panels of ACCURACIES: row, text (with when copying is learned), colour, place, where it is
     (0, "copying is learned\nwithin {} updates", PURPLE, (0.11, 0.8), (0.2, 0.72)),
     (0, "one fixed random order", DARK_AMBER, (0.7, 0.26), (0.3, 0.48)),
     (1, "copying finds it", PURPLE, (0.11, 0.8), (0.2, 0.82)),
