@@ -60,9 +60,9 @@ def three_attentions() -> Drawing:
     )
     drawing.text((80, 18), "encoder", bold=True)
     drawing.text((262, 18), "decoder", bold=True)
-    encoder = drawing.box((80, 122), "self", size=(84, 30))
-    below = drawing.box((262, 122), "self", size=(84, 30))
-    cross = drawing.box((262, 66), "cross", size=(84, 30), tone="highlight")
+    encoder = drawing.box((80, 122), "self-attention", size=(124, 30))
+    below = drawing.box((262, 122), "self-attention", size=(124, 30))
+    cross = drawing.box((262, 66), "cross-attention", size=(124, 30), tone="highlight")
     drawing.arrow(below.top, cross.bottom)
     drawing.arrow(cross.top, (262, 26))
     for box in (encoder, below):

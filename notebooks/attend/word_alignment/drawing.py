@@ -26,7 +26,7 @@ STYLES = {  # key → label, colour, marker, whether it is open, its place in a 
 NOT_ALIGNED = ("reversal", "europarl_de_en")  # tasks drawn last: in them full attention errs most
 WIDTH = 3.75  # inches, which a telephone shows whole
 PANELS = {  # title → key, name beside a point, colour, whether it is open
-    "Attention aligns. Once sentences reorder,\nmost links are wrong without residuals": (
+    "Attention aligns where the task is learned,\nexcept on reversal": (
         ("attention.full", "attention", INK, False),
         ("attention.no_residual", "no residuals", INK, True),
     ),

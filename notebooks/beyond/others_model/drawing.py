@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from notebooks.shared.marks import apart, grid
 from notebooks.shared.style import PART_COLOURS, PART_NAMES, PART_SYMBOLS, REMARK
 
-SHIFTS = {"temporal": -0.2, "input": 0.0, "residual": 0.2}  # of points, so that all are seen
+SHIFTS = {"temporal": -0.12, "input": 0.0, "residual": 0.12}  # of points, so that all are seen
 NARROW = 4.7  # inches, which a telephone shows whole
 WORDS = {"temporal": "position", "input": "symbol", "residual": "context"}
 INKS = PART_COLOURS | {"residual": "#666666"}  # of text
@@ -24,7 +24,8 @@ def shares_of_heads(heads: pd.DataFrame) -> Figure:
         name_parts(above, heads)
         above.set_title("Context replaces the symbol", loc="left", fontsize=9.5, fontweight="bold")
         above.set_xlabel("layer of the decoder")
-        below.set_title("Copying heads attend by context", loc="left", fontsize=9.5, fontweight="bold")
+        title = "Copying heads attend by context; so do many others"
+        below.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
         below.set_xlabel("attention on the symbol to be copied")
         for axes in (above, below):
             axes.set_ylabel("share of the scores")
@@ -50,6 +51,6 @@ def name_parts(axes: Axes, heads: pd.DataFrame) -> None:
     ends = {part: of_last_layer[f"{part}_share"].mean() for part in PART_NAMES}
     for part, height in apart(ends, 0.06).items():
         name = f"{WORDS[part]} {PART_SYMBOLS[part]}"
-        axes.annotate(name, (last + 1.3, height), va="center", fontsize=9.5, color=INKS[part])
+        axes.annotate(name, (last + 1.19, height), va="center", fontsize=9.5, color=INKS[part])
     axes.set_xticks(sorted(set(heads["layer"] + 1)))
-    axes.set_xlim(0.6, last + 2.05)
+    axes.set_xlim(0.6, last + 1.75)

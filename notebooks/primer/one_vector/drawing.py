@@ -14,7 +14,7 @@ WIDTH = 4.7  # inches, which a telephone shows nearly whole
 NETWORKS = {"cho": ("Cho et al.", WINE, "-"), "sutskever": ("Sutskever et al.", PINK, "--")}
 FIRST = "dates"  # the task with the clearest peaks
 FOUND = {FIRST: "most is lost at the dashes"}
-PEAKS = {  # what an exchange costs most, at these positions of these tasks
+PEAKS = {  # what a replacement costs most, at these positions of these tasks
     ("number_words", 5): "a word of tens",
     ("dates", 8): "the dashes",
     ("multi30k_en_fr", 12): "the full stop",
@@ -22,7 +22,7 @@ PEAKS = {  # what an exchange costs most, at these positions of these tasks
 
 
 def cost_of_a_word(damage: pd.DataFrame, tasks: Sequence[str]) -> Figure:
-    """Draw the share of later words that an exchanged word makes wrong, a panel for each task."""
+    """Draw the share of later words that a replaced word makes wrong, a panel for each task."""
     if not tasks:
         return blank()
     shares = damage[damage["quantity"] == "share"]

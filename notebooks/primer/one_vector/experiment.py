@@ -26,7 +26,7 @@ from notebooks.shared.plan import Plan, asked, each_seed, plan_frame, plan_of, s
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.summaries import summarise
 
-MOST_PLACES = 20  # of a sentence that a word is exchanged at
+MOST_PLACES = 20  # of a sentence that a word is replaced at
 BEAMS = 4
 _BATCH = 128
 _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a missing one would be matched
@@ -184,7 +184,7 @@ class Config(BaseConfig):
     steps: Positive = setting(240, "updates in training")
     batch_size: Positive = setting(64, "samples an update")
     learning_rate: float = setting(6e-3, "of Adam")
-    samples: Positive = setting(150, "held-out sentences of one length in which a word is exchanged, at most")
+    samples: Positive = setting(150, "held-out sentences of one length in which a word is replaced, at most")
 
 
 PROFILES = {
