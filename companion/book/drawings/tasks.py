@@ -54,7 +54,7 @@ def scan() -> Drawing:
     drawing.text((8, 18), "command", anchor="start", size=SMALL, tone="muted")
     words = dict(zip(COMMAND.split(), (48, 130, 212, 294), strict=True))
     for word, x in words.items():
-        signal = word in ("after", "twice")
+        signal = word == "after"
         drawing.text((x, 46), word, tone="highlight" if signal else "ink", bold=signal)
     places = (58, 170, 282)
     for x, action in zip(places, ACTIONS.split(), strict=True):

@@ -25,7 +25,7 @@ FAINT, GREY = "#d0d0d0", "#777777"
 SIDES = {"none": "nothing", "keys": "the keys", "query": "the queries", "both": "both sides"}
 ORDERS = (("own", "its own order", GREEN), ("other", "the other order", PURPLE))
 ELSEWHERE = "#e5e5e5"
-TOO_NARROW = 0.08  # for its number
+LEAST_WRITTEN, TOO_NARROW = 0.03, 0.12  # for its number, and for the percent sign behind it
 
 
 def moves_over_shares(effects: pd.DataFrame) -> Figure:
@@ -54,7 +54,7 @@ def moves_over_shares(effects: pd.DataFrame) -> Figure:
 
 def costs_over_moves(effects: pd.DataFrame) -> Figure:
     """Draw how much accuracy is lost over how far attention moves, each part in its colour."""
-    with grid(1, 1, size=(5.2, 3.9)) as (figure, ((axes,),)):
+    with grid(1, 1, size=(3.7, 3.9)) as (figure, ((axes,),)):
         draw_points(axes, effects, "moves", "costs", PART_COLOURS)
         axes.set_title("The further it moves, the more words are lost", loc="left")
         axes.set_xlabel("attention moved")
@@ -103,13 +103,13 @@ def name_networks(axes: Axes, effects: pd.DataFrame, **placed: object) -> None:
 def transplants(by_task: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
     """Draw where the largest weight goes, by where memory of the other sentence was put, task by task."""
     alone = len(tasks) == 1
-    with grid(1, len(tasks), size=(5.4 if alone else 8.6, 2.7), sharey=True) as (figure, (panels,)):
+    with grid(1, len(tasks), size=(3.7, 3.3) if alone else (8.6, 2.7), sharey=True) as (figure, (panels,)):
         for axes, task in zip(panels, tasks, strict=True):
             for place, name in enumerate(TRANSPLANTS):
                 draw_bar(
                     axes, place, [by_task[task][name][order]["value"] for order, *_ in ORDERS], numbered=alone
                 )
-            title = "The order turns only if both sides remember it" if alone else task_name(task)
+            title = "The order turns only if\nboth sides remember it" if alone else task_name(task)
             axes.set_title(title, fontsize=9.5, loc="left")
             axes.set_xlim(0, 1)
             axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -120,7 +120,7 @@ def transplants(by_task: Mapping[str, Mapping], tasks: Sequence[str]) -> Figure:
         for _, label, colour in (*ORDERS, ("", "elsewhere", ELSEWHERE)):
             panels[0].barh([0], [0], color=colour, label=label)
         figure.legend(
-            loc="outside upper center", ncols=3, frameon=False, fontsize=9,
+            loc="outside upper center", ncols=2 if alone else 3, frameon=False, fontsize=9,
             title="largest weight where the word is in", title_fontsize=9,
         )  # fmt: skip
     return figure
@@ -131,8 +131,8 @@ def draw_bar(axes: Axes, place: int, shares: Sequence[float], *, numbered: bool)
     left = 0.0
     for share, (_, _, colour) in zip(shares, ORDERS, strict=True):
         axes.barh(place, share, left=left, color=colour, height=0.62)
-        if numbered and share > TOO_NARROW:
-            middle, label = left + share / 2, f"{100 * share:.0f} %"
+        if numbered and share > LEAST_WRITTEN:
+            middle, label = left + share / 2, f"{100 * share:.0f}" + (" %" if share > TOO_NARROW else "")
             axes.text(middle, place, label, color="white", ha="center", va="center", fontsize=9)
         left += share
     axes.barh(place, 1 - left, left=left, color=ELSEWHERE, height=0.62)

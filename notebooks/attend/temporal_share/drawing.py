@@ -35,9 +35,9 @@ from notebooks.shared.suite import DIAL, outcomes
 
 # What is named in a panel, and how many points from the middle of its networks (GRUs but for AO).
 NAMES = {
-    "one_to_one": ("one-to-one", (15, -15)), "permutation": ("fixed permutation", (-96, 4)),
+    "one_to_one": ("one-to-one", (-20, -19)), "permutation": ("fixed permutation", (-96, 4)),
     "scan": ("SCAN", (-42, 3)), "captions": ("translation", (-66, 4)),
-    "reordering_0": ("0 %", (8, -8)), "reordering_100": ("100 %", (-26, 8)),
+    "reordering_0": ("0 %", (8, -8)), "reordering_100": ("100 %", (-46, 3)),
 }  # fmt: skip
 
 
@@ -59,13 +59,14 @@ BY_EXCHANGE = (
             "temporal_moves",
             "temporal",
             "moved by another temporal part",
-            title="The more alike the matrices, the more temporal parts move",
+            ("reordering_0", "reordering_100", "scan", "captions", "one_to_one"),
+            "The more alike the matrices, the more temporal parts move",
         ),
         Panel(
             "input_moves",
             "input",
             "moved by another input part",
-            INPUT_NAMES,
+            ("reordering_0", "scan", "captions", "one_to_one"),
             title="The more alike the matrices, the less input parts move",
         ),
     ),
