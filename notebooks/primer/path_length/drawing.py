@@ -64,13 +64,8 @@ def decay_with_distance(decay: pd.DataFrame, result: Result) -> Figure:
         axes.set_ylim(top=axes.get_ylim()[1] + 0.7)  # room for names
         axes.set_xlabel("recurrent steps between the two words")
         if any(kind.endswith("reversed") for kind in kinds):
-            panels[0, 0].text(
-                0.03,
-                0.06,
-                "dashed: source read backwards\n(here hidden under the solid lines)",
-                transform=panels[0, 0].transAxes,
-                fontsize=9,
-            )
+            note = "dashed: source read backwards\n(here hidden under the solid lines)"
+            panels[0, 0].text(0.03, 0.06, note, transform=panels[0, 0].transAxes, fontsize=9)
     return figure
 
 
