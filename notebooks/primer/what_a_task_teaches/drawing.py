@@ -129,5 +129,6 @@ def name_states(axes: Axes, states: Mapping[str, Mapping], level: str, place: fl
             right = max(estimate["value"], estimate.get("high") or estimate["value"])
             axes.annotate(
                 mark.label, (right, place + mark.shift), (6, 0), textcoords="offset points", va="center",
-                fontsize=9, color=mark.colour, fontweight="bold", bbox={"fc": "white", "ec": "none", "pad": 0.5},
+                fontsize=9, color=mark.colour, fontweight="bold",
+                bbox={"fc": "white", "ec": "none", "pad": 0.5},
             )  # fmt: skip
