@@ -10,7 +10,7 @@
 ``|n``         20                    the number of independent runs behind it
 ``|count``     16 of 20              a share of these runs
 ``|negated``   −0.81 [−0.90, −0.57]  for sentences that say "falls by"
-``|points``    22 [11, 33]           hundredths, for differences of what is written in per cent
+``|points``    81.2 [57.1, 90.2]     of a share, in percentage points, with one decimal
 ``|factor``    3.4 [1.8, 6.2]        2 to the power of it, for what is counted in doublings
 ``|words``     five                  whole numbers up to twelve
 ``|largest``   0.97                  of several; ``|smallest``
@@ -81,8 +81,8 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
     ('2,000', '16 of 20')
     >>> written({"value": -2.0, "low": -3.0, "high": -1.0, "n": 5}, ["negated", "factor", ".0f"])
     '4 [2, 8]'
-    >>> written({"value": 0.22, "low": 0.11, "high": 0.33, "n": 3}, ["points"])
-    '22 [11, 33]'
+    >>> written({"value": 0.152, "low": 0.065, "high": 0.241, "n": 3}, ["points", ".0f"])
+    '15 [6, 24]'
 
     Raises BadInput: an unknown way to write it, or one that does not fit.
     """
@@ -99,9 +99,10 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
         turned = {"value": interval["value"], "low": interval.get("high"), "high": interval.get("low")}
         interval |= {part: -at for part, at in turned.items() if at is not None}
     if "points" in ways:
-        hundredths = {part: interval.get(part) for part in ("value", "low", "high")}
-        interval |= {part: 100 * at for part, at in hundredths.items() if at is not None}
-        spec = spec or SPEC.fullmatch(".0f")
+        spec = spec or SPEC.fullmatch(".1f")
+        interval |= {
+            part: 100 * interval[part] for part in ("value", "low", "high") if interval.get(part) is not None
+        }
     if "factor" in ways:
         doublings = {part: interval.get(part) for part in ("value", "low", "high")}
         interval |= {part: 2**at for part, at in doublings.items() if at is not None}

@@ -26,7 +26,7 @@ def paths() -> Drawing:
     states = _row(drawing, names, y=240)
     output = _write(drawing, states[4])
     drawing.arrow(states[0].top, (output[0] - 6, output[1] + 4), bend=16, tone="highlight")
-    drawing.text((170, 280), "at every distance alike", size=SMALL, tone="muted")
+    drawing.text((170, 280), "one step, from every word", size=SMALL, tone="muted")
     return drawing
 
 

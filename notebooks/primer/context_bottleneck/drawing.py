@@ -21,7 +21,7 @@ LINKS = {  # what the decoder gets → title, colour
 NARROW = 3.75  # inches, which a telephone shows whole
 COMPARED = {  # colour; its name and where it ends, in shares of the panel
     "attention": (GREEN, ("with attention", 0.7, 0.78)),
-    "initial": (WINE, ("one vector, by width", 1.12, 0.34)),
+    "initial": (WINE, ("one vector, by width", 1.12, 0.64)),
 }
 
 
@@ -56,7 +56,7 @@ def vector_or_attention(result: Result) -> Figure:
         axes.set_xlabel("words of the sentence")
         axes.set_ylabel("bits of the sentence that arrive")
         axes.set_xlim(right=1.12 * lengths[-1])
-        axes.set_ylim(-0.03 * held[-1], held[-1] * 1.05)
+        axes.set_ylim(-0.1 * held[-1], held[-1] * 1.05)  # all of the bands
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     return figure
 
@@ -141,6 +141,17 @@ def draw_widths(axes: Axes, rows: pd.DataFrame, across: str, colour: str, widths
     for width in widths:
         known = rows[(rows["width"] == width) & rows["value"].notna()]
         line_with_band(axes, known[across], known, colour, band=0.12, alpha=shade(width, widths), lw=1.8)
+
+
+def name_widths(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write the width beside the right end of each line of a panel."""
+    known = rows[rows["value"].notna()]
+    if known.empty:
+        return
+    ends = known[known["place"] == known["place"].max()].sort_values("width")
+    heights = {str(width): (value, INK) for width, value in zip(ends["width"], ends["value"], strict=True)}
+    low, high = axes.get_ylim()
+    name_ends(axes, heights, ends["place"].iloc[0], closest=0.1 * (high - low), fontsize=8.5)
 
 
 def shade(width: int, widths: Sequence[int]) -> float:

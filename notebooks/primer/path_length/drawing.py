@@ -20,7 +20,7 @@ KINDS = {  # kind of network → label, colour, line style
 STAGES = {"untrained": "before training", "trained": "after training"}
 TITLES = {
     "untrained": "Before training: one vector loses the gradient",
-    "trained": "After training: no decay",
+    "trained": "After training: one vector keeps the gradient",
 }
 NARROW = 4.7  # inches, which a telephone shows whole
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -64,9 +64,8 @@ def decay_with_distance(decay: pd.DataFrame, result: Result) -> Figure:
         axes.set_ylim(top=axes.get_ylim()[1] + 0.7)  # room for names
         axes.set_xlabel("recurrent steps between the two words")
         if any(kind.endswith("reversed") for kind in kinds):
-            panels[0, 0].text(
-                0.03, 0.06, "dashed: source read backwards", transform=panels[0, 0].transAxes, fontsize=9
-            )
+            note = "dashed: source read backwards\n(here hidden under the solid lines)"
+            panels[0, 0].text(0.03, 0.06, note, transform=panels[0, 0].transAxes, fontsize=9)
     return figure
 
 

@@ -23,6 +23,7 @@ NARROW = 4.7  # inches, which a telephone shows whole
 BETWEEN = 0.26  # rows, between the marks of two tasks
 ABOVE = 0.3  # rows, from the first mark to the name of the choice
 MARKERS = "os^D"  # of the tasks
+SYMBOLS = "●■▲◆"  # the same, in words
 UNSURE = "#767676"  # of effects that may be of either sign
 
 Updates = Mapping[str, Estimate]  # saved or cost, by choice
@@ -51,7 +52,9 @@ def effects(result: Result) -> Figure:
             for row, (task, updates) in enumerate(by_task.items()):
                 draw_updates(axes, updates.get(choice), place + BETWEEN * row, MARKERS[row % len(MARKERS)])
                 if choice == rows[0]:
-                    name_task(axes, updates.get(choice), task, place + BETWEEN * row)
+                    name_task(
+                        axes, updates.get(choice), task, SYMBOLS[row % len(SYMBOLS)], place + BETWEEN * row
+                    )
         axes.set_ylim(len(rows) - 0.45, -0.7)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
@@ -72,12 +75,12 @@ def draw_updates(axes: Axes, estimate: Estimate | None, height: float, marker: s
         dot(axes, estimate, height, WINE if is_clear(estimate) else UNSURE, marker=marker)
 
 
-def name_task(axes: Axes, estimate: Estimate | None, task: str, height: float) -> None:
-    """Write the name of a task beside its first mark."""
+def name_task(axes: Axes, estimate: Estimate | None, task: str, symbol: str, height: float) -> None:
+    """Write the name of a task, with its symbol, beside its first mark."""
     if estimate and estimate["high"] is not None:
         axes.annotate(
-            f"in {task_name(task)}", (max(0, estimate["high"]), height), (6, 0), textcoords="offset points",
-            va="center", fontsize=9, color=WINE,
+            f"{symbol} in {task_name(task)}", (max(0, estimate["high"]), height), (6, 0),
+            textcoords="offset points", va="center", fontsize=9, color=WINE,
         )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def example_matrices(example: pd.DataFrame, titles: Mapping[tuple[str, str], str
             axes.set_title(titles[names])
         if len(tasks) == 2:
             panels[0, -1].annotate("every word", (0.4, 0.62), (0.62, 0.84), **INSIDE)
-            panels[1, -1].annotate("topics alone", (0.41, 0.17), (0.02, 0.17), va="center", **INSIDE)
+            panels[1, -1].annotate("topics alone", (0.8, 0.84), (0.4, 0.84), va="center", **INSIDE)
     return figure
 
 
@@ -130,4 +130,5 @@ def name_states(axes: Axes, states: Mapping[str, Mapping], level: str, place: fl
             axes.annotate(
                 mark.label, (right, place + mark.shift), (6, 0), textcoords="offset points", va="center",
                 fontsize=9, color=mark.colour, fontweight="bold",
+                bbox={"fc": "white", "ec": "none", "pad": 0.5},
             )  # fmt: skip
