@@ -332,7 +332,8 @@ class Central(Fields):
     """What a source claims above all, in short, and what the numbers behind the verdict on it are.
 
     In ``number``, ``{0}``, ``{1}``, … are the numbers in the order of the claim's keys, ``{negated[0]}``, …
-    the same with the other sign, and ``{needed}`` is what they have to be.
+    the same with the other sign, ``{factors[0]}``, … the factor that a number of doublings is, whatever its
+    sign, and ``{needed}`` is what they have to be.
     """
 
     short: Text

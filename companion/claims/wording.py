@@ -351,7 +351,9 @@ def evidence_in_words(claim: Claim, judgement: Judgement, phrase: str) -> str:
     else:
         numbers = [brief(estimate.value) for estimate in estimates]
     negated = [brief(-estimate.value) for estimate in estimates]
-    return phrase.format(*numbers, negated=negated, needed=claim.judged_as.replace(", ", " and "))
+    factors = [f"{2 ** abs(estimate.value):.2g}" for estimate in estimates] if "{factors" in phrase else []
+    needed = claim.judged_as.replace(", ", " and ")
+    return phrase.format(*numbers, negated=negated, factors=factors, needed=needed)
 
 
 def key_in_words(key: str) -> str:

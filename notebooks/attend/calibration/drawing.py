@@ -53,7 +53,7 @@ def part_that_leads(points: pd.DataFrame, result: Result) -> Figure:
         return blank()
     hits = result.values["dial"]["hits"]["resample"]["keys"]["attention"]
     quantities = {
-        "resample_attention": "Attention moved when the part is replaced",
+        "resample_attention": "Attention moved when the part is drawn anew",
         "split": f"Split share of the keys, their half of every term{with_hits(hits['split'])}",
         "own": f"Own term{with_hits(hits['own'])}",
     }
@@ -143,7 +143,7 @@ def compared_attributions(result: Result) -> Figure:
     """
     if over(result)["rank"]["exchange"]["both"]["attention"]["every"]["own"]["value"] is None:
         return blank()
-    with grid(2, 1, size=(NARROW, 5.0)) as (figure, panels):
+    with grid(2, 1, size=(NARROW, 5.4)) as (figure, panels):
         upper, lower = panels.flat
         for group, (name, colour, shift) in GROUPS.items():
             numbers = result.values if group == "families" else result.values["dial"]
@@ -165,8 +165,11 @@ def compared_attributions(result: Result) -> Figure:
             axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.5)
             axes.tick_params(axis="y", length=0)
         look = {"loc": "left", "fontsize": 9.5, "fontweight": "bold"}
-        upper.set_title("Rank correlation with the attention moved", **look)
-        lower.set_title("Networks whose strongest part of the keys is named", **look)
+        exchange = "\nExchange in {} with one other sentence"
+        upper.set_title(
+            "Rank correlation with the attention moved" + exchange.format("queries and keys"), **look
+        )
+        lower.set_title("Networks whose strongest part is named" + exchange.format("the keys"), **look)
         lower.set_xlim(0, 1.02)
         lower.set_xticks([0, BY_CHANCE, 2 / 3, 1], ["none", "by chance", "two thirds", "all"])
         upper.set_xlim(right=1.02)

@@ -22,6 +22,10 @@ NARROW = (5.0, 4.2)  # inches, of a panel alone
 WIDTH = 8.6  # inches, of a row of matrices
 LOW = 0.3  # of an axis whose points are all below it
 HEIGHT = 2.7  # inches, of one of several panels
+NAMED_AT = {  # points so close together that a name could be either's: how far above, and its end there
+    "captions": (7, "bottom"),
+    "selective_copying": (-8, "top"),
+}
 Quantity = tuple[str, str]  # its column of the points, and what a reader calls it
 OWN_TEMPORAL = ("temporal_own", "Share of μ·μ")
 OTHERS = (
@@ -46,8 +50,18 @@ def families_by_typicality(result: Result) -> Figure:
             x, y = networks["typicality"].mean(), networks["temporal_own"].mean()
             colour = PART_COLOURS["temporal"] if origin == NEW else GREY
             axes.plot(x, y, "o", color=colour, ms=9 if origin == NEW else 6, zorder=3)
-            labels.append((x, y, task_name(name), colour))
-        axes.set_title("Share of the position term", loc="left", fontsize=9.5, fontweight="bold")
+            if name in NAMED_AT:
+                up, end = NAMED_AT[name]
+                axes.annotate(
+                    task_name(name), (x, y), (0, up), textcoords="offset points", ha="center", va=end,
+                    fontsize=9, color=colour,
+                )  # fmt: skip
+            else:
+                labels.append((x, y, task_name(name), colour))
+        axes.set_ylabel("share of the position term")
+        axes.set_title(
+            "More typical attention, larger share of position", loc="left", fontsize=9.5, fontweight="bold"
+        )
         axes.set_xlim(0.1, 1.05)
         axes.set_ylim(0, 1.05)
         axes.set_yticks([0, 0.5, 1], ["none", "half", "all"])

@@ -56,6 +56,7 @@ class FourAnalyses:
             self.draw_dots(angle_panel, angles, "pooled_aligned")
             self.draw_chance(angle_panel, self.tables["angles"])
             kept_panel.axvline(0, color="#dddddd", lw=1, zorder=0)
+            self.name_losses(kept_panel, words)
             spread_panel.axvline(1, color="#dddddd", lw=1, zorder=0)
             shares = (kept_panel, peak_panel, angle_panel)
             lowest = min(-0.03, *(share.get_xlim()[0] for share in shares))
@@ -79,6 +80,15 @@ class FourAnalyses:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_yticks(range(len(names)), names, fontsize=8.5)
         axes.tick_params(axis="y", length=0)
+
+    def name_losses(self, axes: Axes, words: pd.DataFrame) -> None:
+        """Write right of the zero line in which rows attention from positions alone is worse than uniform."""
+        for row in words[words["quantity"] == "kept_by_temporal"].to_dict("records"):
+            if row["value"] is not None and row["value"] < 0:
+                place = self.row_of(row)
+                axes.annotate(
+                    "worse than uniform", (0, place), (6, 0), **BESIDE, color=colour_of(row["kind"])
+                )
 
     def draw_chance(self, axes: Axes, networks: pd.DataFrame) -> None:
         """Draw an upright grey stroke where chance would be, as a mean over the networks of a row."""
