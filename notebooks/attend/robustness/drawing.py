@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import dot, grid, rule
-from notebooks.shared.style import INK, PART_COLOURS
+from notebooks.shared.style import INK, PART_COLOURS, blank
 from notebooks.shared.summaries import level_key
 
 BLUE = PART_COLOURS["temporal"]
@@ -74,6 +74,8 @@ def tasks_by_factor(result: Result) -> dict[str, list[str]]:
 
 def headline_by_setting(rows: Sequence[Row]) -> Figure:
     """Draw both halves of the headline at every setting, as differences."""
+    if all(row["value"] is None for row in rows):
+        return blank()
     settings = list(dict.fromkeys((row["factor"], row["level"]) for row in rows))[::-1]
     names = [setting_name(factor, level) for factor, level in settings]
     clear = all(row["clearly"] for row in rows)
