@@ -39,23 +39,15 @@ def claim_tag(note: str, text: str, claim: Claim, verdict: Verdict, *, is_badge:
     return f'<button type="button" class="{css}" popovertarget="{note}">{plain(text)}{heard}</button>'
 
 
-def outcome_tag(claim: Claim, verdict: Verdict) -> str:
+def outcome_tag(claim: Claim, verdict: Verdict, words: str = "") -> str:
     """Return what came out, for the cell of a table: a source badge with its words, or plain words."""
-    words = outcome(claim, verdict)
+    words = words or outcome(claim, verdict)
     if not (source := source_label(claim)):
         return f'<span class="outcome">{words}</span>'
     css = f"source-badge {verdict.css_class} {claim.origin}"
     sign = SIGNS[verdict]
     seen = sign if len(sign) == 1 else ""
     return f'<span class="{css}">{" ".join(filter(None, [source, seen]))}</span> {words}'
-
-
-def outcome_cell(claim: Claim, judgement: Judgement) -> str:
-    """Return what came out, as :func:`outcome_tag` does, with what is required as a tooltip."""
-    words = outcome_of(claim, judgement)
-    required = f' title="required: {escape(claim.judged_as)}"' if judgement.verdict.judged else ""
-    tag = outcome_tag(claim, judgement.verdict).replace(outcome(claim, judgement.verdict), words)
-    return f"<span{required}>{tag}</span>" if required else tag
 
 
 def outcome_badge(claim: Claim, verdict: Verdict) -> str:

@@ -28,7 +28,7 @@ from html import escape
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName, check_known
-from companion.book.markup import claim_note, claim_tag, outcome_cell, plain, template
+from companion.book.markup import claim_note, claim_tag, outcome_tag, plain, template
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import Project, find, find_root
 from companion.claims.cells import Schemas, evidence_of, numbers_in_words
@@ -250,7 +250,8 @@ class PageHtml:
         if shown.role == "checked":
             return ""
         if shown.role == "outcome":
-            return outcome_cell(shown.claim, shown.judgement)
+            words = outcome_of(shown.claim, shown.judgement)
+            return outcome_tag(shown.claim, shown.judgement.verdict, words)
         note = f"note-{shown.claim.id}"
         if shown.profile == "quick":
             note += "-quick"

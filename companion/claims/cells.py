@@ -67,13 +67,13 @@ def evidence_of(claim: Claim, judgement: Judgement, schemas: Schemas) -> str:
         text = " and ".join(in_a_cell(Estimate(estimate.value), unit) for estimate in defined)
     else:
         text = f"{len(defined)} numbers, {in_a_cell(points[0], unit)} to {in_a_cell(points[-1], unit)}"
-    counts = sorted({estimate.n for estimate in defined if estimate.n is not None})
-    runs = (
-        [f"n = {' to '.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))}"]
-        if counts
-        else []
-    )
+    counts = [estimate.n for estimate in defined if estimate.n is not None]
+    runs = [f"n = {_range_of(min(counts), max(counts))}"] if counts else []
     return named + ", ".join([text, *runs])
+
+
+def _range_of(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def unit_of(claim: Claim, estimates: Mapping[str, Estimate], schemas: Schemas) -> str:

@@ -84,8 +84,16 @@ def name_points(axes: Axes, numbers: dict, points: Iterable[Point], place: int) 
     for key, name, colour, _ in points:
         rate = at(numbers, f"{key}.error_rate")
         if rate and rate["value"] is not None:
-            side = "left" if rate["value"] < 0.2 else "center" if rate["value"] < 0.85 else "right"
             axes.annotate(
-                name, (rate["value"], place), (0, 5), textcoords="offset points", color=colour, ha=side,
-                va="bottom", fontsize=9,
+                name, (rate["value"], place), (0, 5), textcoords="offset points", color=colour,
+                ha=anchor_within_frame(rate["value"]), va="bottom", fontsize=9,
             )  # fmt: skip
+
+
+def anchor_within_frame(rate: float) -> str:
+    """Return at which side of a name its point is, so that no name leaves the frame."""
+    if rate < 0.2:
+        return "left"
+    if rate < 0.85:
+        return "center"
+    return "right"

@@ -86,9 +86,9 @@ def test_an_open_verdict_says_whether_there_is_an_effect(tmp_path, low, words):
     assert words in table
 
 
-def test_the_cell_of_an_outcome_has_the_threshold_as_a_tooltip(book):
+def test_the_cell_of_an_outcome_hides_nothing_that_only_a_mouse_finds(book):
     table, _ = filled("```{claims}\nours\n```", book, PAGE, PageHtml(PAGE))
-    assert 'title="required: above 0.01"' in table
+    assert "title=" not in table
 
 
 def test_the_note_of_a_borderline_verdict_says_so(book):
