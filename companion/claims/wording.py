@@ -75,6 +75,7 @@ PIECES = {  # of keys of results, where another word than the key's own is clear
     "multi30k_en_fr": "Multi30k, English to French",
     "multi30k_en_de": "Multi30k, English to German",
     "multi30k_de_en": "Multi30k, German to English",
+    "tatoeba_en_de": "Tatoeba, English to German",
     "tatoeba_en_fr": "Tatoeba, English to French",
     "europarl_de_en": "Europarl, German to English",
     "argmax_agreement": "rows with the same largest weight",

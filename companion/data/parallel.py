@@ -153,6 +153,30 @@ multi30k_en_fr = _multi30k(
 multi30k_en_de = _multi30k("de", "English to German; options and errors as for :func:`multi30k_en_fr`.")
 
 
+_TATOEBA_FILES = {"fr": ("fra-eng.zip", "fra.txt"), "de": ("deu-eng.zip", "deu.txt")}
+_TATOEBA_HELD_OUT = 6_000
+
+
+def _tatoeba_lines(archive: str, member: str, n_held_out: int, seed: int) -> tuple[list[Pair], int]:
+    """Return the pairs of a file, those held out first, and how many these are.
+
+    Many English sentences have several translations, and the file lists sentences by length. So English
+    sentences are shuffled with ``seed``, and all translations of one, whatever its case, fall into the same
+    part; the last of them may exceed ``n_held_out``.
+    """
+    (text,) = unzipped(locate(TATOEBA, archive), member)
+    by_source: dict[str, list[Pair]] = {}
+    for line in text.split("\n"):
+        if "\t" in line:
+            source, target = line.split("\t")[:2]
+            by_source.setdefault(source.lower(), []).append((source, target))
+    groups = list(by_source.values())
+    order = np.random.default_rng([0x7A70, seed]).permutation(len(groups))
+    lines = [pair for i in order for pair in groups[i]]
+    ends = np.cumsum([len(groups[i]) for i in order])
+    return lines, int(ends[min(np.searchsorted(ends, n_held_out), len(ends) - 1)])
+
+
 def _tatoeba_reads(**_: object) -> dict[str, str | None]:
     return TATOEBA.checksums(["fra-eng.zip"])
 
@@ -161,7 +185,7 @@ def _tatoeba_reads(**_: object) -> dict[str, str | None]:
 def tatoeba_en_fr(
     *,
     n_train: int | None = None,
-    n_held_out: int = 6_000,
+    n_held_out: int = _TATOEBA_HELD_OUT,
     min_count: int = 2,
     max_words: int | None = None,
     max_length: int | None = None,
@@ -170,21 +194,11 @@ def tatoeba_en_fr(
 ) -> Task:
     """English to French, words and punctuation as :func:`tokenise` splits them.
 
-    Many English sentences have several translations, and the file lists sentences by length. So English
-    sentences are shuffled with ``seed``, and all translations of one, whatever its case, fall into the same
-    part; the last of them may exceed ``n_held_out``. Other options and errors as for :func:`parallel`.
+    English sentences are shuffled with ``seed``, and all translations of one, whatever its case, fall into
+    the same part; the last of them may exceed ``n_held_out``. Other options and errors as for
+    :func:`parallel`.
     """
-    (text,) = unzipped(locate(TATOEBA, "fra-eng.zip"), "fra.txt")
-    by_source: dict[str, list[Pair]] = {}
-    for line in text.split("\n"):
-        if "\t" in line:
-            source, target = line.split("\t")[:2]
-            by_source.setdefault(source.lower(), []).append((source, target))
-    groups = list(by_source.values())
-    order = np.random.default_rng([0x7A70, seed]).permutation(len(groups))
-    lines = [line for i in order for line in groups[i]]
-    ends = np.cumsum([len(groups[i]) for i in order])
-    held = int(ends[min(np.searchsorted(ends, n_held_out), len(ends) - 1)])
+    lines, held = _tatoeba_lines(*_TATOEBA_FILES["fr"], n_held_out, seed)
     if held + (n_train or 1) > len(lines):
         raise BadInput(
             f"cannot take {n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
@@ -405,7 +419,10 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class _Set:
-    """How a published set is read: a part is two parallel files, or one with a tab between two columns."""
+    """How a published set is read: a part is two parallel files, or one with a tab between two columns.
+
+    A set of one archive names the file ``within`` it instead.
+    """
 
     dataset: Dataset | None
     train: tuple[tuple[str, ...], ...] = ()  #: parts
@@ -414,6 +431,9 @@ class _Set:
     #: once their pieces are words again the first is kept, and none that is in the validation set; HTML
     #: escapes are read
     subwords: bool = False
+    #: of Tatoeba, whose pairs are in an archive: name of the file there. English sentences are held out with
+    #: all their translations
+    within: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -438,6 +458,13 @@ _SETS = {
         ("valid.de", "valid.en"),
         subwords=True,
     ),
+    # Of no table of the paper, but at hand: captions in French, short sentences that learners wrote, and debates.
+    "multi30k_en_fr": _multi30k_set("en", "fr"),
+    **{
+        f"tatoeba_en_{language}": _Set(TATOEBA, ((archive,),), within=member)
+        for language, (archive, member) in _TATOEBA_FILES.items()
+    },
+    "europarl_de_en": _Set(EUROPARL, (_EUROPARL_FILES,)),
     **{
         f"news_{pair.replace('-', '_')}": _Set(NEWS_COMMENTARY, ((f"news-commentary-v14.{pair}.tsv",),))
         for pair in ("it-pt", "en-nl", "en-pt")
@@ -461,6 +488,10 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
 
 def _read(corpus: _Set) -> ParallelText:
     tally = Tally()
+    if corpus.within:
+        lines, held = _tatoeba_lines(*corpus.files, corpus.within, _TATOEBA_HELD_OUT, seed=0)
+        train = _without_empty(lines[held:], "train", tally)
+        return ParallelText(train, _without_empty(lines[:held], "validation", tally), tally.dropped())
     if not corpus.validation:
         pairs = _pairs(corpus, corpus.train, "pool", str, tally)
         kept = [pair for pair in pairs if not any(map(purely_numerical, pair))]

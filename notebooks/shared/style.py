@@ -45,6 +45,8 @@ DATA_NAMES = {
     "twenty_newsgroups": "20 NG", "amazon": "Amazon (part)", "imdb": "IMDB", "yelp": "Yelp (part)",
     "known_lexicon": "known lexicon", "multi30k_en_de": "Multi30k En–De",
     "multi30k_de_en": "Multi30k De–En", "iwslt14_de_en": "IWSLT14 De–En (part)",
+    "tatoeba_en_de": "Tatoeba En–De", "tatoeba_en_fr": "Tatoeba En–Fr",
+    "multi30k_en_fr": "Multi30k En–Fr", "europarl_de_en": "Europarl De–En",
     "news_it_pt": "News It–Pt", "news_en_nl": "News En–Nl", "news_en_pt": "News En–Pt",
 }  # fmt: skip
 
