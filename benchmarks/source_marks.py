@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from attnlib.models.corpus import Corpus
-from attnlib.probes.agreement import places
 from companion.book.project import find_root
 from companion.claims.model import read_tables
 from companion.data.parallel import available, read_translation
 from companion.data.sources import cache_folder
+from notebooks.learn.dataset_sizes.trainings.text_sizes import MARKS_WRITTEN, chances
 from notebooks.shared.pieces import piece_corpus
 
 TITLES = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
@@ -27,15 +27,10 @@ TABLES = {"validation": ("5", "6"), "train": ("7", "8")}
 MARKS = (1, 2)
 
 
-def chances(corpus: Corpus, marks: int) -> tuple[np.ndarray, np.ndarray]:
-    """By pair the chance of a row in percent, and how many rows it has: its words to write and the end."""
-    lengths = torch.from_numpy(corpus.source_lengths + marks)
-    return (100 * places(lengths) / lengths).numpy(), corpus.target_lengths + 1
-
-
 def weighed(corpus: Corpus, marks: int, pairs: int) -> tuple[float, float, float]:
     """Mean chance, the standard error of one shuffle of so many pairs, and that of drawing the pairs."""
-    of_pair, rows = chances(corpus, marks)
+    of_pair = chances(torch.from_numpy(corpus.source_lengths), marks).numpy()
+    rows = corpus.target_lengths + MARKS_WRITTEN
     mean = (of_pair * rows).sum() / rows.sum()
     shuffle = np.sqrt((of_pair * (100 - of_pair) * rows).sum() / rows.sum() / (pairs * rows.mean()))
     drawn = 0.0

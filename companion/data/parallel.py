@@ -458,7 +458,7 @@ _SETS = {
         ("valid.de", "valid.en"),
         subwords=True,
     ),
-    # Of no table of the paper, but at hand: captions in French, short sentences that learners wrote, and debates.
+    # Of no table of the paper, but at hand: captions in French, short sentences that learners wrote, debates.
     "multi30k_en_fr": _multi30k_set("en", "fr"),
     **{
         f"tatoeba_en_{language}": _Set(TATOEBA, ((archive,),), within=member)

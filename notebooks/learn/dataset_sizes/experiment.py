@@ -116,6 +116,13 @@ COUNTED = {
     "median": Column("median length of labelled texts", "words", low=0),
     "source_median": Column("median length of sources", "pieces", low=0),
     "target_median": Column("median length of targets", "pieces", low=0),
+    "chance": Column(
+        "agreement of a position drawn at random",
+        "%",
+        low=0,
+        high=100,
+        source="Snell et al. 2021, section 3.1",
+    ),
     "median_differs": Column("distance of both medians from the printed ones, added up", "pieces", low=0),
 }
 WHOLE_TEST_PART = {name: COUNTED[name] for name in ("texts", "median")}
@@ -147,7 +154,8 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
             of_part = named | {"part": part}
             compared = [of_part | size for size in _sizes(planned.data, part, measured)]
             sizes += compared
-            parts.append(of_part | _counted(measured) | _median_differs(compared))
+            chance = {"chance": measured["chance"]}
+            parts.append(of_part | _counted(measured) | chance | _median_differs(compared))
             lengths += [of_part | length for length in _lengths(measured)]
         words.append(named | _words(planned.data, answer))
         rooms.append(named | _room(planned.data, answer["kept"], answer["different"]))

@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets
@@ -43,6 +44,24 @@ def test_lengths_of_texts_by_hand(sizes):
     assert parts["train"]["texts"] == 4
     assert parts["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
     assert parts["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
+
+
+def test_chance_of_texts_by_hand(sizes):
+    # Lengths 1, 3 and 4, with a mark at either end, and one position at the top of each.
+    chance = sizes("published")["parts"]["validation"]["chance"]
+    assert chance == pytest.approx(100 * (1 / 3 + 1 / 5 + 1 / 6) / 3)
+
+
+def test_chance_of_translations_counts_the_words_that_are_written():
+    parts = {
+        "train.source": torch.tensor([3, 19]),
+        "train.target": torch.tensor([1, 7]),
+        "kept": torch.tensor(8),
+        "dropped": torch.tensor(list(b"[]"), dtype=torch.uint8),
+    }
+    # Of 5 positions one is at the top, of 21 two; with the end mark two words are written, and eight.
+    chance = measure_text_sizes(recording_of(parts))["parts"]["train"]["chance"]
+    assert chance == pytest.approx(100 * (2 * 1 / 5 + 8 * 2 / 21) / 10)
 
 
 def test_words_of_texts_by_hand(sizes):

@@ -16,10 +16,12 @@ from typing import get_args
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.errors import check_at_least, check_known
 from attnlib.models.vocabulary import MARKS
+from attnlib.probes.agreement import places
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
 from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
@@ -138,19 +140,53 @@ def _as_bytes(dropped: tuple[Dropped, ...]) -> Tensor:
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@measure(version=1)
+# A network reads a text, or a source, with a mark at either end, and writes an end mark after a target.
+MARKS_READ = 2
+MARKS_WRITTEN = 1
+
+
+def chances(lengths: Int[Tensor, " texts"], marks: int = MARKS_READ) -> Float[Tensor, " texts"]:
+    """Return how often a position drawn at random agrees, by text, in percent.
+
+    That is ⌈5 % L⌉ / L of the L positions of a text, marks included: the random baseline of the agreement is
+    "close to but not exactly 5 % because of integer rounding" (Snell et al. 2021, section 3.1).
+
+    Args:
+        lengths: of the texts, without marks.
+        marks: that each of them has.
+
+    >>> chances(torch.tensor([8, 18, 19])).tolist()
+    [10.0, 5.0, 9.523809523809524]
+    """
+    positions = lengths + marks
+    return 100 * places(positions).double() / positions
+
+
+def _chance(of_part: dict[str, Int[Tensor, " texts"]]) -> float:
+    """Return the mean over what is predicted: one label a text, or the words of its translation."""
+    if "words" in of_part:
+        return chances(of_part["words"]).mean().item()
+    rows = of_part["target"] + MARKS_WRITTEN
+    return ((chances(of_part["source"]) * rows).sum() / rows.sum()).item()
+
+
+@measure(version=2)
 def measure_text_sizes(recording: Recording) -> dict:
-    """Counts, medians and quantiles of what :func:`record` returns."""
+    """Counts, medians and quantiles of what :func:`record` returns, and what agrees by chance."""
+    lengths_of: dict[str, dict[str, Tensor]] = {}
     parts: dict[str, dict] = {}
     for name, tensor in sorted(recording.tensors.items()):
         part, dot, side = name.partition(".")
         if dot:
+            lengths_of.setdefault(part, {})[side] = tensor
             lengths = np.asarray(tensor.tolist())
             sizes = parts.setdefault(part, {"texts": len(lengths)})
             sizes[side] = {
                 "median": float(np.median(lengths)),
                 "quantiles": np.quantile(lengths, QUANTILES).tolist(),
             }
+    for part, lengths_by_side in lengths_of.items():
+        parts[part]["chance"] = _chance(lengths_by_side)
     different = recording.tensors.get("different")
     return {
         "parts": parts,
