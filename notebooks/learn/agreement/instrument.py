@@ -132,7 +132,10 @@ def numbers(*tables: str) -> list[Claim]:
 
 
 def published_numbers() -> list[ClaimVerdict]:
-    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+    """The verdicts on them: on agreements, and on the random baseline, which lengths of texts decide."""
+    root = find_root()
+    rows = [*verify(root, experiment="agreement"), *verify(root, experiment="dataset_sizes")]
+    return [row for row in rows if row.claim.number]
 
 
 def published_agreement() -> dict[tuple[str, str], float]:
@@ -156,7 +159,9 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
         cells = {}
         for place in places:
             entry = printed.get(place)
-            cells[place] = _printed_cell(entry, verdicts.get((entry, reading))) | {"own": ours.get(place)}
+            verdict = verdicts.get((entry, reading))
+            own = _baseline(verdict) if verdict and place == "chance" else ours.get(place)
+            cells[place] = _printed_cell(entry, verdict) | {"own": own}
         return {"set": title, "why": why, "numbers": cells}
 
     names = []
@@ -180,6 +185,13 @@ def _printed_cell(entry: Entry | None, verdict: ClaimVerdict | None) -> dict:
         return {"printed": None, "sign": ""}
     star = "*" if "starred" in entry.note else ""
     return {"printed": entry.value + star, "sign": SIGNS[verdict.verdict] if verdict else ""}
+
+
+def _baseline(verdict: ClaimVerdict) -> list[list]:
+    """Our random baseline, which is the same whoever chooses checkpoints; empty where it is not counted."""
+    counted = verdict.judgement.evidence.values()
+    own = [_as_list({"value": estimate.value, "low": None, "high": None}) for estimate in counted]
+    return own * len(CHOICES)
 
 
 def _our_names(verdicts: Answers, dataset: str) -> dict[str, str]:
