@@ -160,8 +160,9 @@ def _rows(number: str, result: Result, judged: Sequence[ClaimVerdict]) -> Iterat
         for place in places:
             entry = printed.get(place)
             verdict = verdicts.get((entry, reading))
-            own = _baseline(verdict) if verdict and place == "chance" else ours.get(place)
-            cells[place] = _printed_cell(entry, verdict) | {"own": own}
+            is_baseline = verdict is not None and place == "chance"
+            measured = _baseline(verdict) if is_baseline else ours.get(place)
+            cells[place] = _printed_cell(entry, verdict) | {"own": measured}
         return {"set": title, "why": why, "numbers": cells}
 
     names = []
@@ -190,8 +191,8 @@ def _printed_cell(entry: Entry | None, verdict: ClaimVerdict | None) -> dict:
 def _baseline(verdict: ClaimVerdict) -> list[list]:
     """Our random baseline, which is the same whoever chooses checkpoints; empty where it is not counted."""
     counted = verdict.judgement.evidence.values()
-    own = [_as_list({"value": estimate.value, "low": None, "high": None}) for estimate in counted]
-    return own * len(CHOICES)
+    baselines = [_as_list({"value": estimate.value, "low": None, "high": None}) for estimate in counted]
+    return baselines * len(CHOICES)
 
 
 def _our_names(verdicts: Answers, dataset: str) -> dict[str, str]:
