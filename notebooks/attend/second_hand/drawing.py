@@ -20,7 +20,14 @@ KIND_COLOURS = {"AO": INK}  # any other kind is recurrent
 BESIDE = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
 LINES = {"AO": "--"}
 ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
-NAMED_AT = {("one_to_one", "AO"): (2, ABOVE), ("one_to_one", "AED"): (5, BELOW)}  # number of terms, and where
+NAMED_AT = {  # number of terms, and where
+    ("one_to_one", "AO"): (2, ABOVE),
+    ("one_to_one", "AED"): (2, ABOVE),
+    ("multi30k_en_fr", "AED"): (3, BELOW),
+    ("scan_extended", "AED"): (5, (5, -16)),
+    ("reordering_100", "AED"): (4, (8, -10)),
+}
+NOT_LEARNED = (("reordering_100", "AO"), ("scan_extended", "AO"))  # tasks that no position alone decides
 NINE_TENTHS = 0.9  # of the gain, which terms are needed for
 TITLES = (
     "A. Share of the words kept by attention from positions alone",
@@ -130,11 +137,15 @@ def short_name(kind: str) -> str:
 def words_by_terms(kept: pd.DataFrame) -> Figure:
     """Draw how much of the gain of attention is kept by the number of terms, a line for each task and kind.
 
+    Kinds of networks that do not learn a task are left out.
+
     Args:
         kept: estimates by ``task``, ``kind`` and ``number`` of terms.
     """
     with grid(1, 1, size=(NARROW, 3.7)) as (figure, ((axes,),)):
         for (task, kind), rows in kept.dropna(subset="value").groupby(["task", "kind"], sort=False):
+            if (task, kind) in NOT_LEARNED:
+                continue
             colour = colour_of(kind)
             axes.plot(rows["number"], rows["value"], LINES.get(kind, "-"), color=colour, lw=1.7)
             number, away = NAMED_AT.get((task, kind), (2, BELOW))
