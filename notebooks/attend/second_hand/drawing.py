@@ -22,9 +22,9 @@ LINES = {"AO": "--"}
 ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
 NAMED_AT = {  # number of terms, and where
     ("one_to_one", "AO"): (2, ABOVE),
-    ("one_to_one", "AED"): (2, ABOVE),
-    ("multi30k_en_fr", "AED"): (3, BELOW),
-    ("scan_extended", "AED"): (5, (5, -16)),
+    ("one_to_one", "AED"): (1, ABOVE),
+    ("multi30k_en_fr", "AED"): (4, BELOW),
+    ("scan_extended", "AED"): (4, (8, -12)),
     ("reordering_100", "AED"): (4, (8, -10)),
 }
 NOT_LEARNED = (("reordering_100", "AO"), ("scan_extended", "AO"))  # tasks that no position alone decides
@@ -40,14 +40,17 @@ TITLES = (
 class FourAnalyses:
     """The figure that leads the page, a panel for each analysis and a row for each task and kind of network.
 
+    Kinds of networks that do not learn a task are left out.
+
     Args:
         result: of the experiment.
     """
 
     def __init__(self, result: Result):
-        self.tables = {name: pd.DataFrame(rows) for name, rows in result.tables.items()}
+        self.tables = {name: of_learned(pd.DataFrame(rows)) for name, rows in result.tables.items()}
         by_recurrence = sorted(kinds_of(result), key=lambda row: row[1] != "AO")
-        self.kinds = [(task, kind) for task, kind, _ in by_recurrence]
+        kinds = [(task, kind) for task, kind, _ in by_recurrence]
+        self.kinds = [pair for pair in kinds if pair not in NOT_LEARNED]
 
     def draw(self) -> Figure:
         """Draw words kept by one term, temporal peaks, spread of words and angles with the readout."""
@@ -111,6 +114,14 @@ class FourAnalyses:
         return self.kinds.index((row["task"], row["kind"]))
 
 
+def of_learned(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table without those of networks that do not learn their task."""
+    if not {"task", "kind"} <= set(table.columns):
+        return table
+    pairs = zip(table["task"], table["kind"], strict=True)
+    return table[[pair not in NOT_LEARNED for pair in pairs]]
+
+
 def colour_of(kind: str) -> str:
     """Return the colour of a kind of network, by whether it is recurrent."""
     return KIND_COLOURS.get(kind, WINE)
@@ -143,9 +154,8 @@ def words_by_terms(kept: pd.DataFrame) -> Figure:
         kept: estimates by ``task``, ``kind`` and ``number`` of terms.
     """
     with grid(1, 1, size=(NARROW, 3.7)) as (figure, ((axes,),)):
-        for (task, kind), rows in kept.dropna(subset="value").groupby(["task", "kind"], sort=False):
-            if (task, kind) in NOT_LEARNED:
-                continue
+        learned = of_learned(kept.dropna(subset="value"))
+        for (task, kind), rows in learned.groupby(["task", "kind"], sort=False):
             colour = colour_of(kind)
             axes.plot(rows["number"], rows["value"], LINES.get(kind, "-"), color=colour, lw=1.7)
             number, away = NAMED_AT.get((task, kind), (2, BELOW))
