@@ -23,8 +23,8 @@ ABOVE, BELOW = (5, 8), (5, -10)  # points, from a line to its name
 NAMED_AT = {  # number of terms, and where
     ("one_to_one", "AO"): (2, ABOVE),
     ("one_to_one", "AED"): (1, ABOVE),
-    ("multi30k_en_fr", "AED"): (4, BELOW),
-    ("scan_extended", "AED"): (4, (8, -12)),
+    ("multi30k_en_fr", "AED"): (2, (10, -6)),
+    ("scan_extended", "AED"): (3, (6, -10)),
     ("reordering_100", "AED"): (4, (8, -10)),
 }
 NOT_LEARNED = (("reordering_100", "AO"), ("scan_extended", "AO"))  # tasks that no position alone decides
