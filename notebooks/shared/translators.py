@@ -1,7 +1,7 @@
 """How well networks translate, and which count where claims speak of networks that have learned their task.
 
-A translator counts if it is as ``claims/aitken2021.yaml`` presupposes: by what training for twice as long
-gains the first of its kind, and by BLEU of its kind.
+A kind of translator counts if it is as ``claims/aitken2021.yaml`` presupposes: by what training for twice as
+long gains its networks, and by their BLEU.
 """
 
 from collections.abc import Iterable, Sequence
@@ -111,33 +111,33 @@ def sentences(ids: Sequence[Sequence[int]], words: Sequence[str], missing: str) 
 def translator_measurements(specs: Iterable[ModelSpec], samples: int) -> tuple[Measurement, ...]:
     """What tells which translators among the models count."""
     translators = [spec for spec in specs if spec.task in TRANSLATIONS]
-    longer = [replace(spec, steps=TWICE * spec.steps) for spec in translators if spec.seed == 0]
+    longer = [replace(spec, steps=TWICE * spec.steps) for spec in translators]
     return measurements_of((*translators, *longer), measure_translation, samples=samples)
 
 
 def translators_that_count(specs: Iterable[ModelSpec], samples: int, store: Store) -> set[tuple[str, str]]:
     """Task and architecture of the translators that count; none of which something is not measured."""
-    by_kind: dict[tuple[str, str], dict[int, list[dict]]] = {}  # by kind, by updates
+    by_kind: dict[tuple[str, str], dict[int, list[dict | None]]] = {}  # by kind, by updates
     for measurement in translator_measurements(specs, samples):
         spec = measurement.spec
+        measured = [translation for _, translation in answers([measurement], store)]
         by_steps = by_kind.setdefault((spec.task, spec.architecture), {})
-        for _, translation in answers([measurement], store):
-            by_steps.setdefault(spec.steps, []).append(translation)
+        by_steps.setdefault(spec.steps, []).append(measured[0] if measured else None)
     counting = set()
     for kind, by_steps in by_kind.items():
-        if len(by_steps) == 2:
-            planned, longer = by_steps[min(by_steps)], by_steps[max(by_steps)]
-            if _have_learned(planned, longer):
-                counting.add(kind)
+        planned, longer = by_steps[min(by_steps)], by_steps[max(by_steps)]
+        if None not in (*planned, *longer) and _have_learned(planned, longer):
+            counting.add(kind)
     return counting
 
 
 def _have_learned(planned: list[dict], longer: list[dict]) -> bool:
-    """Whether translators of a kind count, by themselves and by networks that were trained for longer."""
+    """Whether translators of a kind count: networks, and the same ones trained for longer, seed by seed."""
     from companion.claims.presupposed import holds  # a bare node, which only measures, cannot read claims
 
+    mean_gain = fmean(map(gain, planned, longer))
     mean_bleu = fmean(translation["bleu"] for translation in planned)
-    return holds("learned", gain_of_twice=gain(planned[0], longer[0]), bleu=mean_bleu)
+    return holds("learned", gain_of_twice=mean_gain, bleu=mean_bleu)
 
 
 def has_learned(name: dict, accuracy: float, translators: set[tuple[str, str]]) -> bool:

@@ -45,9 +45,10 @@ def longer_and_bleu(planned: pd.DataFrame) -> Figure:
 
 
 def loss_ratios(networks: pd.DataFrame) -> pd.Series:
-    """Held-out losses of the first network after longer training, over that as planned."""
-    by_length = networks[networks["seed"] == 0].set_index("length")["loss"]
-    return by_length.drop(1.0) / by_length[1.0]
+    """Held-out losses of networks of a kind after longer training, each over its own as planned."""
+    by_network = networks.set_index(["length", "seed"])["loss"]
+    longer = by_network.drop(1.0, level="length")
+    return longer / by_network[1.0].reindex(longer.index, level="seed")
 
 
 def finish_losses(axes: Axes) -> None:

@@ -42,7 +42,7 @@ class Config(BaseConfig):
     steps: Positive | None = setting(None, "updates of every model; the plan's number by default")
     length: tuple[AboveZero, ...] = setting(
         (TWICE,),
-        "multiples of the planned updates that the first network of each kind is trained for besides",
+        "multiples of the planned updates that every network is trained for besides",
     )
     learning_rate: tuple[AboveZero, ...] = setting(
         (), "what the first network of all is trained with besides"
@@ -74,7 +74,10 @@ def _specs(config: Config) -> dict[ModelSpec, dict[str, float]]:
     specs: dict[ModelSpec, dict[str, float]] = {}
     for task, architecture in product(config.task, config.architecture):
         first, *_ = planned = each_planned(config, task, architecture)
-        others = [replace(first, steps=max(1, round(multiple * first.steps))) for multiple in config.length]
+        others = [
+            replace(spec, steps=max(1, round(multiple * spec.steps)))
+            for multiple, spec in product(config.length, planned)
+        ]
         if not specs:
             others += [replace(first, learning_rate=rate) for rate in config.learning_rate]
         for spec in dict.fromkeys((*planned, *others)):
@@ -106,7 +109,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
 
 def estimates(networks: Table) -> dict[str, Table]:
-    """Return how well each kind translates as planned, and what its first network gains by more updates."""
+    """Return how well each kind translates as planned, and what more updates gain it."""
     as_planned = networks.with_rows(networks.frame[~_at_other_rate(networks)])
     return {
         "quality": summarise(as_planned.query("length == 1"), KIND, TRANSLATION),
@@ -121,12 +124,12 @@ def _at_other_rate(networks: Table) -> "pd.Series":
 
 
 def _gains(as_planned: Table) -> Table:
-    """Return the first network of each kind with its gain of training for twice as long."""
-    first = as_planned.query("seed == 0")
-    longer = first.query("length == @twice", twice=TWICE).frame[[*KIND, "loss"]]
-    both = first.query("length == 1").frame.merge(longer, on=KIND, how="left", suffixes=("", "_longer"))
+    """Return each network with what training for twice as long gains it."""
+    planned = as_planned.query("length == 1")
+    longer = as_planned.query("length == @twice", twice=TWICE).frame[[*KIND, "seed", "loss"]]
+    both = planned.frame.merge(longer, on=[*KIND, "seed"], how="left", suffixes=("", "_longer"))
     gain = 1 - both.pop("loss_longer") / both["loss"]
-    return first.with_rows(both).assign(GAIN, gain_of_twice=gain)
+    return planned.with_rows(both).assign(GAIN, gain_of_twice=gain)
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
