@@ -118,8 +118,8 @@ def of_learned(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table without those of networks that do not learn their task."""
     if not {"task", "kind"} <= set(table.columns):
         return table
-    pairs = zip(table["task"], table["kind"], strict=True)
-    return table[[pair not in NOT_LEARNED for pair in pairs]]
+    pairs = pd.MultiIndex.from_frame(table[["task", "kind"]])
+    return table[~pairs.isin(NOT_LEARNED)]
 
 
 def colour_of(kind: str) -> str:

@@ -500,7 +500,6 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
         expected = expected_numbers(row["numbers"], 1, columns[n % len(columns)])
         assert [cell for cell in numbers(label) if cell in expected] == expected
         assert row["why"] in label
-    results = Result.load(ROOT / "results" / "paper" / "agreement.json").values
     judged = [row for row in published_numbers() if row.profile == "paper" and row.verdict.judged]
     for row in judged:
         name, part, *_ = row.claim.keys[0].split(".")
@@ -508,7 +507,8 @@ def test_every_printed_number_is_on_the_board_beside_ours(shown, table):
         if entry.table == table and part != "saliency" and not row.claim.reading:
             cell = only(shown_table["rows"], set=data_name(name))["numbers"][place_of(entry)]
             assert (cell["printed"].strip("*"), cell["sign"]) == (entry.value, SIGNS[row.verdict])
-            assert cell["own"][1][0] == rounded(look_up(results, row.claim.keys[0]).value, step=0.1)
+            values = Result.load(ROOT / "results" / "paper" / f"{row.claim.experiment}.json").values
+            assert cell["own"][1][0] == rounded(look_up(values, row.claim.keys[0]).value, step=0.1)
 
 
 def test_another_table_of_the_board_has_its_own_scale(shown):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ from attnlib.decomposition.terms import alignment_terms
 from attnlib.models.vocabulary import EOS, MARKS
 from companion.runs.evaluate import evaluate, traces
 from notebooks.attend.second_hand import experiment
+from notebooks.attend.second_hand.drawing import of_learned
 from notebooks.shared import temporal_peaks
 from notebooks.shared.measure import fit_components
 from notebooks.shared.translations import translations
@@ -281,3 +283,17 @@ def test_the_gain_is_what_the_residual_adds_to_the_cosine():
     part = {"cosine": 0.25, "best_other": 0.5, "aligned": 0.0}
     measured = {"input": part, "pooled": part | {"cosine": 0.75}, "words": 3, "chance": 0.1}
     assert experiment.compared_angles(measured)["cosine_gain"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("kinds", "learned"),
+    [
+        pytest.param([("scan", "AED"), ("reordering_100", "AO")], [("scan", "AED")], id="one-has-not"),
+        pytest.param([("reordering_100", "AO")], [], id="none-has"),
+        pytest.param([], [], id="nothing-was-measured"),
+    ],
+)
+def test_rows_of_networks_that_do_not_learn_their_task_are_left_out(kinds, learned):
+    left = of_learned(pd.DataFrame(kinds, columns=["task", "kind"]))
+    assert [*left.itertuples(index=False, name=None)] == learned
+    assert list(left.columns) == ["task", "kind"]
