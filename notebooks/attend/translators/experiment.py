@@ -41,8 +41,7 @@ class Config(BaseConfig):
     width: Positive | None = setting(None, "of states and embeddings; the plan's by default")
     steps: Positive | None = setting(None, "updates of every model; the plan's number by default")
     length: tuple[AboveZero, ...] = setting(
-        (TWICE,),
-        "multiples of the planned updates that every network is trained for besides",
+        (TWICE,), "multiples of the planned updates that every network is trained for besides"
     )
     learning_rate: tuple[AboveZero, ...] = setting(
         (), "what the first network of all is trained with besides"
