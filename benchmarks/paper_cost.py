@@ -1,13 +1,14 @@
 """What the paper profile of Parts I and III would still cost, timed on the networks themselves.
 
     python benchmarks/paper_cost.py            # every kind that is not answered yet; minutes
-    python benchmarks/paper_cost.py --steps 12 --experiment agreement
+    python benchmarks/paper_cost.py --steps 33 --experiment agreement
 
 Of each kind of network one is trained for a few updates by the very code that would train it. Updates are
 timed from one report to the next, the last snapshot from the last report to the end, and saliency, which is
 seen once training is over, by what it adds: processor time of one thread, without loading. Texts are batched
 by length within windows of 32 batches, and long ones take several times as long as short ones: so the mean
-over a whole window counts, not the median.
+over a whole window counts, not the median. An update that follows a snapshot is left out, since the time of
+both is one.
 """
 
 import statistics
@@ -29,17 +30,17 @@ from notebooks.shared.trainings import classification
 from notebooks.shared.trainings.translation import paper_checkpoints
 
 
-def checkpoints_of(spec: RunSpec) -> int:
-    """At how many checkpoints the network is looked at."""
+def checkpoints_of(spec: RunSpec) -> tuple[int, ...]:
+    """After how many updates the network is looked at."""
     settings = spec.resolved
     if spec.procedure.startswith("translation"):
-        return len(paper_checkpoints(settings.steps))
+        return paper_checkpoints(settings.steps)
     if spec.procedure.startswith("classif"):
-        return len(classification.checkpoints(settings.steps))
+        return classification.checkpoints(settings.steps)
     if spec.procedure == "along_training":
-        return len(settings.snapshots)
+        return settings.snapshots
     every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.snapshots)
-    return len(regular_checkpoints(settings.steps, every))
+    return regular_checkpoints(settings.steps, every)
 
 
 def timed(spec: RunSpec, steps: int) -> tuple[float, float, float]:
@@ -56,11 +57,16 @@ def run_shortly(spec: RunSpec, steps: int) -> tuple[float, float]:
     settings = {field.name for field in fields(spec.resolved)}
     changes = {"steps": steps} | ({"snapshots": 1} if "snapshots" in settings else {})
     short = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | changes)
-    reports: list[float] = []
+    reports: list[float] = []  # processor time after the first update, the second, and so on
     with tempfile.TemporaryDirectory() as folder:
         Store(folder, report=lambda *_: reports.append(time.process_time())).recording(short)
     end = time.process_time()
-    gaps = [after - before for before, after in pairwise(reports)]
+    looked_at = checkpoints_of(short)
+    gaps = [
+        after - before
+        for updates, (before, after) in enumerate(pairwise(reports), start=1)
+        if updates not in looked_at
+    ]
     return statistics.fmean(gaps), end - reports[-1]
 
 
@@ -85,7 +91,7 @@ def main(steps: int = 33, experiment: list[str] | None = None) -> None:
         total = 0.0
         for kind, specs in kinds.items():
             update, snapshot, once = timed(specs[0], steps)
-            seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * snapshot + once
+            seconds = specs[0].resolved.steps * update + len(checkpoints_of(specs[0])) * snapshot + once
             total += seconds * len(specs)
             hours = seconds * len(specs) / 3600
             cost = f"{1000 * update:.0f} | {snapshot:.2f} | {seconds / 60:.1f} | {hours:.1f}"

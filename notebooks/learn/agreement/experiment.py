@@ -861,10 +861,10 @@ class Config(BaseConfig):
     )
     n_validation: NotNegative = setting(150, "texts to judge on; 0 for all, as above")
     train_pairs: NotNegative = setting(
-        2_000, "sentence pairs to train on; 0 for all, and for 10,000 of corpora that the paper does not have"
+        2_000, "sentence pairs to train on; 0 for all, or for 10,000 of a corpus that the paper does not have"
     )
     validation_pairs: NotNegative = setting(
-        40, "sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's and of these corpora's"
+        40, "sentence pairs to judge on; 0 for all, or for 1,014 of IWSLT14 or of such a corpus"
     )
     width: Positive = setting(64, "of states")
     embedding_width: Positive = setting(64, "of the classifiers' embeddings")
