@@ -112,6 +112,7 @@ PIECES = {  # of keys of results, where another word than the key's own is clear
     "early_over_late": "early errors minus late ones",
     "after_error": "after an exchanged word",
     "gain_of_twice": "gain from training twice as long",
+    "bleu_of_twice": "BLEU from training twice as long",
     "better_than_diagonal": "better than the diagonal",
     "better_than_ibm_model_1": "better than IBM Model 1",
     "input_after_translation": "input terms after translation, in doublings",

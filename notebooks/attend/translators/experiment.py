@@ -94,7 +94,10 @@ TRAINED = {
     "learning_rate": Column("learning rate of Adam"),
 }
 RATE = {"rate": Column("learning rate, as part of a key")}
-GAIN = {"gain_of_twice": Column("part of its held-out loss that a network loses when trained twice as long")}
+GAIN = {
+    "gain_of_twice": Column("part of its held-out loss that a network loses when trained twice as long"),
+    "bleu_of_twice": Column("BLEU that a network gains when trained twice as long", "points"),
+}
 
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
@@ -125,10 +128,11 @@ def _at_other_rate(networks: Table) -> "pd.Series":
 def _gains(as_planned: Table) -> Table:
     """Return each network with what training for twice as long gains it."""
     planned = as_planned.query("length == 1")
-    longer = as_planned.query("length == @twice", twice=TWICE).frame[[*KIND, "seed", "loss"]]
+    longer = as_planned.query("length == @twice", twice=TWICE).frame[[*KIND, "seed", "loss", "bleu"]]
     both = planned.frame.merge(longer, on=[*KIND, "seed"], how="left", suffixes=("", "_longer"))
     gain = 1 - both.pop("loss_longer") / both["loss"]
-    return planned.with_rows(both).assign(GAIN, gain_of_twice=gain)
+    gained_bleu = both.pop("bleu_longer") - both["bleu"]
+    return planned.with_rows(both).assign(GAIN, gain_of_twice=gain, bleu_of_twice=gained_bleu)
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:

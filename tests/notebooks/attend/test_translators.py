@@ -62,9 +62,10 @@ def test_only_a_kind_of_useful_translators_that_have_converged_counts(monkeypatc
 
 
 def networks_of(*rows):
-    """Networks of one kind by length, learning rate, seed and loss."""
+    """Networks of one kind by length, learning rate, seed and loss, each with BLEU of ten times its loss."""
     named = [
-        {"task": "captions", "architecture": "AO"} | dict(zip(TRAINED, row, strict=True)) for row in rows
+        {"task": "captions", "architecture": "AO", "bleu": 10 * row[-1]} | dict(zip(TRAINED, row, strict=True))
+        for row in rows
     ]
     columns = experiment.NETWORK | experiment.TRAINED | translators.TRANSLATION
     return Table(pd.DataFrame(named).reindex(columns=list(columns)), columns, "a trained network")
@@ -85,10 +86,21 @@ SLOW = (1.0, 0.002, 0, 4.0)
     ],
 )
 def test_gain_of_training_for_twice_as_long(longer, gain, n):
-    gains = experiment.estimates(networks_of(*PLANNED, SLOW, *longer))["longer_training"]
-    (row,) = gains.records()
+    row = estimated("gain_of_twice", *PLANNED, SLOW, *longer)
     assert row["value"] == pytest.approx(gain)
     assert row["n"] == n
+
+
+def test_bleu_that_longer_training_gains():
+    row = estimated("bleu_of_twice", *PLANNED, (2.0, 0.01, 0, 1.5), (2.0, 0.01, 1, 3.3))
+    assert row["value"] == pytest.approx((-5 + 3) / 2)
+
+
+def estimated(quantity, *rows):
+    """What longer training gains these networks, by one measure."""
+    estimates = experiment.estimates(networks_of(*rows))["longer_training"]
+    (row,) = (row for row in estimates.records() if row["quantity"] == quantity)
+    return row
 
 
 def test_the_loss_of_a_kind_is_that_of_its_networks_trained_as_planned():
