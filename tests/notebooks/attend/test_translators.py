@@ -64,7 +64,8 @@ def test_only_a_kind_of_useful_translators_that_have_converged_counts(monkeypatc
 def networks_of(*rows):
     """Networks of one kind by length, learning rate, seed and loss, each with BLEU of ten times its loss."""
     named = [
-        {"task": "captions", "architecture": "AO", "bleu": 10 * row[-1]} | dict(zip(TRAINED, row, strict=True))
+        {"task": "captions", "architecture": "AO", "bleu": 10 * row[-1]}
+        | dict(zip(TRAINED, row, strict=True))
         for row in rows
     ]
     columns = experiment.NETWORK | experiment.TRAINED | translators.TRANSLATION
