@@ -80,9 +80,9 @@ def attention_and_probe(result: Result, published: Published) -> Figure:
         axes.set_xlim(*PERCENT)
         axes.set_xticks([0, 50, 100], ["0", "50 %", "100 %"])
         axes.set_xlabel("texts, or words to translate")
-        figure.suptitle(
-            "On the paper's data attention goes where\nthe other network knows the answer", x=0.02, ha="left"
-        )
+        where = "attention goes where\nthe other network knows the answer"
+        title = f"On the paper's data {where}" if published else f"How often {where}"
+        figure.suptitle(title, x=0.02, ha="left")
     return figure
 
 
