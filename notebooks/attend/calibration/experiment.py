@@ -42,10 +42,11 @@ from notebooks.shared.suite import (
     SUITE,
     SuiteConfig,
     model_specs_and_cells,
+    on_dial,
     suite_frame,
     with_family,
 )
-from notebooks.shared.summaries import Bootstrap
+from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 from notebooks.shared.translators import (
     LEARNED,
     translator_measurements,
@@ -389,7 +390,8 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     ``every``, parts; ``hits``, the share of networks in which the attribution is largest for the part with
     the largest effect; ``missed``, in which no attribution is. Intervals resample families of tasks, and
     networks within each; all numbers, and so all differences, see the same draws. The same of GRUs along the
-    dial keeps its marks and draws networks. ``families`` has no intervals.
+    dial keeps its marks and draws networks. ``families`` has no intervals. ``along_dial`` and ``dial_ends``
+    say how each effect changes from the first mark of the dial to the last.
     """
     points = suite_frame(
         _calibrations(config),
@@ -401,7 +403,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     translators = translators_that_count(networks(config), config.translated, store)
     points = with_learned(with_family(points), translators)
     counting = _that_count(points)
-    along_dial = counting.query("task in @dial and kind == 'AED'", dial=DIAL)
+    along_dial = on_dial(counting.query("kind == 'AED'"))
     over_families = calibrated(counting, FAMILIES_DRAWN)
     over_marks = calibrated(along_dial, MARKS_KEPT)
     return {
@@ -411,6 +413,8 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
             name: joined([_among(over_families[name], "all"), _among(over_marks[name], "dial")])
             for name in AXES
         },
+        "along_dial": correlations(along_dial, "mark", EFFECTS, by=["side", "part"], resampled=MARKS_KEPT),
+        "dial_ends": end_differences(along_dial, "mark", EFFECTS, by=["side", "part"], resampled=MARKS_KEPT),
     }
 
 
@@ -629,7 +633,11 @@ def by_family(points: Table) -> Table:
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
-    """Return how well attributions predict effects, of all networks and, under ``dial``, along the dial."""
+    """Return how well attributions predict effects, of all networks and, under ``dial``, along the dial.
+
+    ``dial.along.<side>.<part>.<effect>`` is the effect's rank correlation with the mark of the dial;
+    ``dial.ends.<side>.<part>.<effect>`` is its mean at the last mark minus that at the first.
+    """
     families = tables["families"]
     counts = {
         "networks": _networks_of(tables["rank"], "all"),
@@ -643,7 +651,9 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
         keys.append(keyed(tables[name].query("networks == 'all'"), key))
         keys.append(keyed(tables[name].query("networks == 'dial'"), f"dial.{key}"))
     of_family = keyed(families, "by_family.{family}.{column}", OF_FAMILY)
-    return view({"by_family": {}}, counts, of_family, *keys)
+    along_dial = keyed(tables["along_dial"], "dial.along.{side}.{part}.{quantity}")
+    dial_ends = keyed(tables["dial_ends"], "dial.ends.{side}.{part}.{quantity}")
+    return view({"by_family": {}}, counts, of_family, along_dial, dial_ends, *keys)
 
 
 def _networks_of(estimates: Table, chosen: str) -> int:
