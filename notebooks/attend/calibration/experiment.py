@@ -1,10 +1,7 @@
 """Do shares say what matters? Attributions of each part, against what happens when the part is replaced."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Self
 
 import numpy as np
 import torch
@@ -25,13 +22,25 @@ from attnlib.trace import Trace
 from companion.results.config import Positive, Task, setting
 from companion.results.frames import Table, joined, keyed, view
 from companion.results.measurements import Measurement, measurements_of
-from companion.runs.columns import NETWORK, Column, Columns, share
+from companion.runs.columns import NETWORK, Column, share
 from companion.runs.evaluate import traces
 from companion.runs.measure import measure
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
-from notebooks.shared.intervals import TAILS, Interval, drawn_rows, interval
+from notebooks.shared.attribution_ranks import (
+    ATTRIBUTED,
+    ATTRIBUTION_MEANINGS,
+    EVERY,
+    FEWEST,
+    POINT,
+    SETS,
+    WAY_MEANINGS,
+    Calibrations,
+    axes_of,
+    calibrated,
+    statistics,
+)
 from notebooks.shared.measure import attend_and_read, fit_components
 from notebooks.shared.suite import (
     CELL_TASKS,
@@ -257,44 +266,13 @@ def _calibrations(config: Config) -> tuple[Measurement, ...]:
 
 # How well attributions predict effects, over networks.
 
-EVERY = "every"  # the three parts, each a point of its own
-SETS = (*STATE_PARTS, EVERY)
-# What two attributions are compared by: how much better the first one predicts.
-DIFFERENCES = {
-    "split_minus_own": ("split", "own"),
-    "any_term_minus_split": ("any_term", "split"),
-    "mean_absolute_minus_split": ("mean_absolute", "split"),
-    "split_minus_substitution": ("split", "substitution"),
-    "own_minus_substitution": ("own", "substitution"),
-}
-RESAMPLES = 2000
-AT_ONCE = 200  # resamples that are held in memory together
-FEWEST = 3  # networks, and families where these are resampled: fewer say nothing of others
 DOES_WELL = 0.7  # a rank correlation that ties half of the variance of ranks
 
-WAY_MEANINGS = {
-    "exchange": "parts of another sample, at the same positions; of the same sample where they are temporal",
-    "resample": "parts of any position of any sample; of the same sample where they are temporal",
-}
-SIDE_MEANINGS = {"query": "decoder states", "keys": "encoder states", "both": "both"}
 OUTCOME_MEANINGS = {
     "attention": "mean total variation between rows of attention before and after",
     "output": "mean total variation between distributions of the next word",
     "loss": "change of the mean cross-entropy, in nats a word",
 }
-ATTRIBUTION_MEANINGS = {
-    "own": "covariance share of the product of a part with itself",
-    "split": "covariance shares of all terms with a part, mixed terms halved",
-    "any_term": "covariance shares of all terms with a part",
-    "mean_absolute": "shares of the mean absolute value of terms with a part, mixed terms halved",
-    "substitution": "how far attention changes when it is rebuilt without the product of a part with itself",
-}
-POINT = {
-    "side": Column("states in which the part is replaced", categories=SIDE_MEANINGS),
-    "part": Column("part of the states that is replaced"),
-}
-# In the order of the alphabet, as the published table has them.
-ATTRIBUTED = {name: Column(ATTRIBUTION_MEANINGS[name]) for name in sorted(ATTRIBUTIONS)}
 EFFECT_COLUMNS = {
     "attention": share("mean total variation of attention"),
     "output": share("mean total variation of the next word's distribution"),
@@ -306,6 +284,7 @@ EFFECTS = {
     )
     for way, outcome in product(WAYS, OUTCOMES)
 }
+AXES = axes_of(OUTCOME_MEANINGS)
 OF_FAMILY = {
     **FAMILY,
     "networks": Column("networks that count", low=0),
@@ -325,51 +304,6 @@ OF_FAMILY = {
     ),
 }
 
-# Estimates: their columns, whose categories are the names of an axis in its order; and what they estimate.
-
-WAY = {"way": Column("where the other part is taken from", categories=WAY_MEANINGS)}
-SIDE = {"side": POINT["side"]}
-OUTCOME = {"outcome": Column("what the effect is on", categories=OUTCOME_MEANINGS)}
-FURTHER_ON = {
-    "outcome": Column(
-        "what the effect is on", categories={name: OUTCOME_MEANINGS[name] for name in OUTCOMES[1:]}
-    )
-}
-PARTS = {part: f"{part} parts" for part in STATE_PARTS}
-PART = {
-    "part": Column("part that is replaced", categories=PARTS | {EVERY: "each of the three parts, together"})
-}
-DRAWN_PART = {"part": Column("part that is replaced", categories={part: PARTS[part] for part in SETS[1:3]})}
-ATTRIBUTION = {"attribution": Column("what a part is said to count for", categories=ATTRIBUTION_MEANINGS)}
-DIFFERENCE = {
-    "difference": Column(
-        "attributions that are compared",
-        categories={name: " minus ".join(pair) for name, pair in DIFFERENCES.items()},
-    )
-}
-AXES: dict[str, Columns] = {
-    "rank": WAY | SIDE | OUTCOME | PART | ATTRIBUTION,
-    "differences": WAY | SIDE | OUTCOME | PART | DIFFERENCE,
-    "fades": WAY | SIDE | FURTHER_ON | PART | ATTRIBUTION,
-    "hits": WAY | SIDE | OUTCOME | ATTRIBUTION,
-    "hit_differences": WAY | SIDE | OUTCOME | DIFFERENCE,
-    "missed": WAY | SIDE | OUTCOME,
-    "ways": SIDE | OUTCOME | DRAWN_PART,
-}
-ESTIMATED = {
-    "rank": Column("Spearman's correlation of attribution and effect", low=-1, high=1),
-    "differences": Column("rank correlation of the first attribution minus that of the second"),
-    "fades": Column("rank correlation with the effect on attention minus that with this effect"),
-    "hits": share("networks whose most effective part has the largest attribution"),
-    "hit_differences": Column("share of hits of the first attribution minus that of the second"),
-    "missed": share("networks whose most effective part no attribution names"),
-    "ways": Column("Spearman's correlation of the effects of both ways", low=-1, high=1),
-}
-RESAMPLED = {
-    "low": Column("2.5th percentile over resamples; empty where there are too few networks or families"),
-    "high": Column("97.5th percentile over resamples; empty where there are too few networks or families"),
-    "n": Column("networks that count", low=0),
-}
 NETWORKS = {
     "networks": Column(
         "networks that count",
@@ -389,9 +323,9 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     ``rank`` is Spearman's correlation between an attribution and an effect, over networks and, under
     ``every``, parts; ``hits``, the share of networks in which the attribution is largest for the part with
     the largest effect; ``missed``, in which no attribution is. Intervals resample families of tasks, and
-    networks within each; all numbers, and so all differences, see the same draws. The same of GRUs along the
-    dial keeps its marks and draws networks. ``families`` has no intervals. ``along_dial`` and ``dial_ends``
-    say how each effect changes from the first mark of the dial to the last.
+    networks within each. The same of GRUs along the dial keeps its marks and draws networks. ``families`` has
+    no intervals. ``along_dial`` and ``dial_ends`` say how each effect changes from the first mark of the dial
+    to the last.
     """
     points = suite_frame(
         _calibrations(config),
@@ -404,8 +338,9 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     points = with_learned(with_family(points), translators)
     counting = _that_count(points)
     along_dial = on_dial(counting.query("kind == 'AED'"))
-    over_families = calibrated(counting, FAMILIES_DRAWN)
-    over_marks = calibrated(along_dial, MARKS_KEPT)
+    how = {"unit": list(NETWORK), "outcomes": OUTCOME_MEANINGS}
+    over_families = calibrated(counting, **how, resampled=FAMILIES_DRAWN)
+    over_marks = calibrated(along_dial, **how, resampled=MARKS_KEPT)
     return {
         "points": points.select(*SUITE, *FAMILY, *LEARNED, *POINT, *ATTRIBUTED, *EFFECTS),
         "families": by_family(counting),
@@ -444,167 +379,6 @@ def _that_count(points: Table) -> Table:
     return points.with_rows(frame[frame["learned"] & is_defined])
 
 
-@dataclass(frozen=True, eq=False)
-class Calibrations:
-    """Attributions and effects of several networks, in the order of the names of each axis."""
-
-    attributions: Float[np.ndarray, "network side part attribution"]
-    effects: Float[np.ndarray, "network way side part outcome"]
-
-    @classmethod
-    def of(cls, points: Table) -> Self:
-        """Return the numbers of networks, each with its rows as :func:`_points` orders them."""
-        shape = (-1, len(FACTOR_SIDES), len(STATE_PARTS))
-        shares = points.frame[list(ATTRIBUTIONS)].to_numpy(dtype=np.float64)  # (row, attribution)
-        moved = points.frame[list(EFFECTS)].to_numpy(dtype=np.float64)  # (row, way · outcome)
-        by_side = moved.reshape(*shape, len(WAYS), len(OUTCOMES))  # (network, side, part, way, outcome)
-        return cls(shares.reshape(*shape, len(ATTRIBUTIONS)), np.moveaxis(by_side, 3, 1))
-
-    def __len__(self) -> int:
-        return len(self.attributions)
-
-
-Counts = Float[np.ndarray, "resample network"]  # how often each network is in a resample
-
-
-def statistics(calibrations: Calibrations, counts: Counts) -> dict[str, Float[np.ndarray, "resample ..."]]:
-    """Rank correlations and hit rates in each resample of the networks, as arrays by name.
-
-    ``rank`` has the axes resample, way, side, outcome, set of parts, attribution; ``hits`` has these without
-    the parts; ``missed`` resample, way, side, outcome. ``ways``, the correlation of effects of both ways, has
-    resample, side, outcome, and the parts whose donors differ.
-    """
-    ranks, ways = [], []
-    for parts in ([0], [1], [2], [0, 1, 2]):
-        shares = _ranks(np.moveaxis(calibrations.attributions[:, :, parts], 2, 1), counts)
-        effects = _ranks(np.moveaxis(calibrations.effects[:, :, :, parts], 3, 1), counts)
-        ranks.append(np.einsum("rpsa,rpwso->rwsoa", shares, effects))
-        ways.append((effects[:, :, 0] * effects[:, :, 1]).sum(1))  # (resample, side, outcome)
-    named = calibrations.attributions.argmax(2)  # (network, side, attribution)
-    largest = calibrations.effects.argmax(3)  # (network, way, side, outcome)
-    hits = largest[..., None] == named[:, None, :, None, :]  # (network, way, side, outcome, attribution)
-    weights = counts / counts.sum(1, keepdims=True)  # (resample, network)
-    return {
-        "rank": np.stack(ranks, axis=4),
-        "hits": np.tensordot(weights, hits, axes=1),
-        "missed": np.tensordot(weights, ~hits.any(-1), axes=1),
-        "ways": np.stack(ways[1:3], axis=3),
-    }
-
-
-def _ranks(
-    values: Float[np.ndarray, "network part *columns"], counts: Counts
-) -> Float[np.ndarray, "resample point *columns"]:
-    """Ranks over networks and parts, such that the product of two columns sums to Spearman's correlation.
-
-    A point that is drawn several times is as many ties, which share their mean rank.
-    """
-    networks, parts, *columns = values.shape
-    points = values.reshape(networks * parts, -1)  # (point, column)
-    often = counts.repeat(parts, axis=1)  # (resample, point)
-    ranks = np.empty((len(often), *points.shape))
-    for column, numbers in enumerate(points.T):
-        order = numbers.argsort(kind="stable")
-        ordered = numbers[order]
-        first, last = ordered.searchsorted(ordered, "left"), ordered.searchsorted(ordered, "right") - 1
-        up_to = often[:, order].cumsum(1)  # (resample, point): draws at this place of the order or before
-        smaller = up_to[:, first] - often[:, order[first]]
-        ranks[:, order, column] = (smaller + 1 + up_to[:, last]) / 2
-    mean = (often[..., None] * ranks).sum(1, keepdims=True) / often.sum(1)[:, None, None]
-    centred = np.sqrt(often)[..., None] * (ranks - mean)  # (resample, point, column)
-    length = np.sqrt((centred**2).sum(1, keepdims=True))
-    unit = centred / np.where(length > 0, length, np.nan)
-    return unit.reshape(*unit.shape[:2], *columns)
-
-
-def calibrated(points: Table, resampled: Bootstrap) -> dict[str, Table]:
-    """Return each statistic with its interval, a row for each combination of names; of too few, no numbers.
-
-    Args:
-        points: of the networks that count.
-        resampled: what the bootstrap draws; networks are its units.
-    """
-    networks = points.frame.drop_duplicates(list(NETWORK))
-    names = networks[resampled.groups]
-    groups = [np.flatnonzero(names == name) for name in names.unique()]
-    n_networks = len(networks)
-    if n_networks < FEWEST or (resampled.draws_groups and len(groups) < FEWEST):
-        return {name: _without_numbers(name, n_networks) for name in AXES}
-    calibrations = Calibrations.of(points)
-    once = np.ones((1, n_networks))
-    values = _with_differences(statistics(calibrations, once))
-    bounds = _bounds(calibrations, groups, resampled)
-    return {name: _named(name, values[name][0], bounds[name], n_networks) for name in AXES}
-
-
-def _with_differences(estimates: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Add what attributions differ by; and ``fades``, the rank on attention minus that further on."""
-    pairs = [
-        (ATTRIBUTIONS.index(first), ATTRIBUTIONS.index(second)) for first, second in DIFFERENCES.values()
-    ]
-    differences = {}
-    for name in ("rank", "hits"):
-        of_pairs = [estimates[name][..., first] - estimates[name][..., second] for first, second in pairs]
-        differences[name] = np.stack(of_pairs, axis=-1)
-    return estimates | {
-        "differences": differences["rank"],
-        "hit_differences": differences["hits"],
-        "fades": estimates["rank"][:, :, :, :1] - estimates["rank"][:, :, :, 1:],  # axis 3 is the outcome
-    }
-
-
-def _bounds(
-    calibrations: Calibrations, groups: Sequence[np.ndarray], resampled: Bootstrap
-) -> dict[str, Float[np.ndarray, "2 ..."]]:
-    """Return both ends of the percentile interval of each statistic, along the first axis."""
-    generator = np.random.default_rng(resampled.seed)
-    drawn: dict[str, list[np.ndarray]] = {}
-    for _ in range(0, RESAMPLES, AT_ONCE):
-        samples = [drawn_rows(groups, generator, nested=resampled.draws_groups) for _ in range(AT_ONCE)]
-        counts = [np.bincount(sample, minlength=len(calibrations)) for sample in samples]
-        counted = np.stack(counts).astype(float)  # (resample, network)
-        for name, statistic in _with_differences(statistics(calibrations, counted)).items():
-            drawn.setdefault(name, []).append(statistic)
-    return {name: _quantiles(np.concatenate(statistic)) for name, statistic in drawn.items()}
-
-
-def _quantiles(drawn: Float[np.ndarray, "resample ..."]) -> Float[np.ndarray, "2 ..."]:
-    """Of the resamples where a number exists; NaN where it does in none."""
-    never = np.isnan(drawn).all(0)
-    filled = np.where(never, 0.0, drawn)
-    quantiles = np.nanquantile(filled, TAILS, axis=0)  # (2, ...)
-    # What is zero but for rounding is zero on every processor.
-    return np.where(never, np.nan, np.round(quantiles, 12) + 0.0)
-
-
-def _named(name: str, values: np.ndarray, bounds: Float[np.ndarray, "2 ..."], n_networks: int) -> Table:
-    """Return a statistic as a table, with a row for each of its numbers."""
-    numbers = zip(values.ravel(), bounds[0].ravel(), bounds[1].ravel(), strict=True)
-    return _estimates(name, [interval(*map(_number, ends), n_networks) for ends in numbers])
-
-
-def _without_numbers(name: str, n_networks: int) -> Table:
-    """Return the rows of a statistic of which too few networks say nothing."""
-    n_rows = math.prod(len(column.categories) for column in AXES[name].values())
-    return _estimates(name, [interval(None, None, None, n_networks)] * n_rows)
-
-
-def _estimates(name: str, intervals: Sequence[Interval]) -> Table:
-    """Return intervals as a table, in the order of the names of the statistic's axes."""
-    axes = AXES[name]
-    combinations = product(*(column.categories for column in axes.values()))
-    records = [
-        dict(zip(axes, names, strict=True)) | estimate
-        for names, estimate in zip(combinations, intervals, strict=True)
-    ]
-    columns = {**axes, "value": ESTIMATED[name], **RESAMPLED}
-    return Table.of(records, columns, "an estimate over networks")
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def by_family(points: Table) -> Table:
     """Return, for each family, how well every attribution does: both sides exchanged, judged by attention.
 
@@ -618,7 +392,7 @@ def by_family(points: Table) -> Table:
     )
     records = []
     for name, rows in points.frame.groupby("family", sort=False):
-        calibrations = Calibrations.of(points.with_rows(rows))
+        calibrations = Calibrations.of(points.with_rows(rows), OUTCOMES)
         n_networks = len(calibrations)
         of_family = statistics(calibrations, np.ones((1, n_networks)))
         rank = of_family["rank"][0, exchange, both, attention, SETS.index(EVERY)]  # (attribution,)

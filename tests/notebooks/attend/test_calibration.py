@@ -13,21 +13,17 @@ from companion.results.frames import Table
 from companion.runs.evaluate import traces
 from notebooks.attend.calibration import experiment
 from notebooks.attend.calibration.experiment import (
-    ATTRIBUTED,
     AXES,
     EFFECTS,
     FAMILIES_DRAWN,
+    OUTCOME_MEANINGS,
     OUTCOMES,
-    POINT,
-    SETS,
-    Calibrations,
     by_family,
-    calibrated,
     measure_calibration,
     networks,
-    statistics,
 )
 from notebooks.shared import suite
+from notebooks.shared.attribution_ranks import ATTRIBUTED, POINT, SETS, Calibrations, calibrated, statistics
 from notebooks.shared.measure import fit_components
 from tests.notebooks.figure_builders import Given, computed, tiny
 
@@ -174,7 +170,7 @@ def points_of(*measured, families="aaa"):
 
 def once(*measured):
     """Statistics of networks that are each taken once."""
-    calibrations = Calibrations.of(points_of(*measured))
+    calibrations = Calibrations.of(points_of(*measured), OUTCOMES)
     return {name: values[0] for name, values in statistics(calibrations, np.ones((1, len(measured)))).items()}
 
 
@@ -212,7 +208,7 @@ def test_ranks_over_every_part_take_each_part_of_each_network_as_a_point():
 
 
 def test_a_network_drawn_twice_counts_as_two_that_are_alike():
-    twice = statistics(Calibrations.of(points_of(*NETWORKS)), np.array([[2.0, 0, 1]]))
+    twice = statistics(Calibrations.of(points_of(*NETWORKS), OUTCOMES), np.array([[2.0, 0, 1]]))
     listed = once(NETWORKS[0], NETWORKS[0], NETWORKS[2])
     for name, values in twice.items():
         np.testing.assert_allclose(values[0], listed[name])
@@ -229,15 +225,21 @@ def estimate(estimates, part, **names):
     return row
 
 
+def over_these_families(families):
+    """Return estimates of the three networks, of families of these names."""
+    points = points_of(*NETWORKS, families=families)
+    return calibrated(points, unit=["seed"], outcomes=OUTCOME_MEANINGS, resampled=FAMILIES_DRAWN)
+
+
 def test_the_gain_of_split_shares_is_the_difference_of_both_ranks():
-    differences = calibrated(points_of(*NETWORKS, families="abc"), FAMILIES_DRAWN)["differences"]
+    differences = over_these_families("abc")["differences"]
     gain = estimate(differences, "temporal", difference="split_minus_own")
     assert gain["value"] == pytest.approx(-1.5)
     assert gain["low"] <= gain["value"] <= gain["high"]
 
 
 def test_two_families_are_too_few_for_a_number_over_families():
-    ranks = calibrated(points_of(*NETWORKS, families="abb"), FAMILIES_DRAWN)["rank"]
+    ranks = over_these_families("abb")["rank"]
     rank = estimate(ranks, "temporal", attribution="own")
     assert (rank["value"], rank["low"], rank["high"], rank["n"]) == (None, None, None, 3)
 
