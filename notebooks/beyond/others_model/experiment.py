@@ -10,7 +10,13 @@ from companion.results.measurements import Measurement, measurements_of
 from companion.runs.columns import Column, Columns, share
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.beyond.others_model.trainings.published import REPORTED, SOURCES, measure_published_heads
+from notebooks.beyond.others_model.trainings.published import (
+    REPORTED,
+    SOURCES,
+    measure_published_effects,
+    measure_published_heads,
+)
+from notebooks.shared.attribution_ranks import ATTRIBUTED, POINT, WAY_MEANINGS, axes_of, calibrated
 from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
@@ -34,8 +40,19 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    spec = RunSpec.of("published", weights=config.weights, molecules=config.molecules)
-    return measurements_of([spec], measure_published_heads, batch_size=config.batch_size)
+    return (*_heads(config), *_effects(config))
+
+
+def _heads(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of([_spec(config)], measure_published_heads, batch_size=config.batch_size)
+
+
+def _effects(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of([_spec(config)], measure_published_effects, batch_size=config.batch_size)
+
+
+def _spec(config: Config) -> RunSpec:
+    return RunSpec.of("published", weights=config.weights, molecules=config.molecules)
 
 
 MEANT = {
@@ -67,6 +84,13 @@ HEAD = dict(
         }.items()
     )
 )
+HEAD_NAME = {name: HEAD[name] for name in ("layer", "head")}
+OUTCOMES = {"attention": "mean total variation between rows of attention before and after"}
+MOVED = {
+    f"{way}_attention": share(f"mean total variation of attention, with {meaning}")
+    for way, meaning in WAY_MEANINGS.items()
+}
+COMPARED = ("rank", "differences", "hits", "hit_differences")
 LAYER = {"layer": Column("layer of the decoder, from 1")} | {
     part: Column(f"mean over heads of the covariance share of {terms}") for part, terms in MEANT.items()
 }
@@ -90,19 +114,34 @@ NETWORK = {
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Compute what a head's shares have to do with its typicality, with copying, and with its layer.
 
-    Heads that attend evenly are left out.
+    ``rank``, ``hits`` and their differences say how well attributions of its parts predict how far its
+    attention moves without them. Heads that attend evenly are left out.
     """
 
     def of(records: Callable[[dict], object], columns: Columns, row: str) -> Table:
-        asked = measurements(config)
+        asked = _heads(config)
         return frame(asked, store, names={}, columns_of=_no_names, records=records, columns=columns, row=row)
 
     heads = of(itemgetter("heads"), HEAD, "a head")
+    points = frame(
+        _effects(config),
+        store,
+        names={},
+        columns_of=_no_names,
+        records=itemgetter("points"),
+        columns=HEAD_NAME | POINT | ATTRIBUTED | MOVED,
+        row="a part of a head's queries, keys, or both",
+    )
     varied = heads.query("uniform < @even", even=EVEN)
     last = heads.frame["layer"].max()
     ends = varied.query("layer == 0 or layer == @last", last=last)
+    compared = calibrated(
+        _of_heads(points, varied), unit=list(HEAD_NAME), outcomes=OUTCOMES, resampled=WITHIN_LAYERS
+    )
     return {
         "heads": heads,
+        "points": points,
+        **{name: compared[name] for name in COMPARED},
         "network": of(_network, NETWORK, "the network"),
         "layers": _layers(heads),
         "over_heads": joined(
@@ -115,6 +154,13 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
             _of_several_layers(ends), "layer", ["residual_share"], resampled=WITHIN_LAYERS
         ),
     }
+
+
+def _of_heads(points: Table, heads: Table) -> Table:
+    """Return the points of these heads."""
+    chosen = set(zip(heads.frame["layer"], heads.frame["head"], strict=True))
+    names = zip(points.frame["layer"], points.frame["head"], strict=True)
+    return points.with_rows(points.frame[[name in chosen for name in names]])
 
 
 def _no_names(spec: RunSpec) -> dict[str, object]:
@@ -146,7 +192,15 @@ def _of_several_layers(heads: Table) -> Table:
 
 
 def values(config: Config, tables: dict[str, Table]) -> dict:
-    """``typical`` and ``copies``: correlations of a head's shares with its typicality, and with copying."""
+    """``typical`` and ``copies``: correlations of a head's shares with its typicality, and with copying.
+
+    ``compared`` has how well attributions predict what moves attention.
+    """
+    axes = axes_of(OUTCOMES)
+    compared = [
+        keyed(tables[name], ".".join(["compared", name, *(f"{{{axis}}}" for axis in axes[name])]))
+        for name in COMPARED
+    ]
     over_heads = tables["over_heads"]
     parts = over_heads.frame["quantity"].str.removesuffix("_share")
     over_heads = over_heads.assign({"part": Column("part of the states")}, part=parts)
@@ -156,4 +210,5 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
         keyed(tables["last_layer_minus_first"], "residual.last_less_first"),
         keyed(tables["layers"], "layers.layer_{layer}.{column}", REPORTED),
         keyed(tables["network"], "{column}", NETWORK),
+        *compared,
     )

@@ -2,6 +2,7 @@
 
 import pickle
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
+from attnlib.analysis.part_shares import FACTOR_SIDES
+from attnlib.decomposition import STATE_PARTS
 from attnlib.errors import CorruptFile, DataUnavailable
 from companion.results.frames import Table
 from companion.runs.procedure import Recording, RunSpec
@@ -64,6 +67,34 @@ def test_a_head_that_looks_one_place_on_copies():
         softmax=lambda _, head: [torch.eye(4)[1:], torch.eye(4)[:3]][head].expand(2, 3, 4),
     )
     assert published.copied(model_pass, 0).tolist() == [5, 0]
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """Points of the stand-in that is drawn at random."""
+    settings = {"weights": "drawn", "molecules": 40}
+    tensors = published.record(published.Settings(**settings), tmp_path_factory.mktemp("drawn"))
+    recording = Recording(RunSpec.of("published", **settings), tensors, {})
+    return pd.DataFrame(published.measure_published_effects(recording, batch_size=8)["points"])
+
+
+def test_every_head_has_a_point_for_each_side_and_part_in_the_order_of_their_names(points):
+    expected = list(product(FACTOR_SIDES, STATE_PARTS))
+    heads = points.groupby(["layer", "head"], sort=False)
+    assert len(heads) == published.LAYERS * published.HEADS
+    for _, of_head in heads:
+        assert list(zip(of_head["side"], of_head["part"], strict=True)) == expected
+
+
+def test_split_shares_of_the_parts_of_a_head_sum_to_one(points):
+    both = points[points["side"] == "both"]
+    assert both.groupby(["layer", "head"])["split"].sum().tolist() == pytest.approx([1] * 24)
+
+
+def test_a_temporal_part_moves_attention_alike_either_way(points):
+    temporal = points[points["part"] == "temporal"]
+    assert temporal["exchange_attention"].tolist() == temporal["resample_attention"].tolist()
+    assert temporal["exchange_attention"].min() > 0
 
 
 # The network that pronounces.

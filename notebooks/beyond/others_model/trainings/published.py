@@ -9,6 +9,7 @@ import io
 import pickle
 import re
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -16,9 +17,12 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from attnlib.adapters import Hooked, Modules, TokenBatch
+from attnlib.analysis.interventions import WAYS, attributions, intervention_rows
+from attnlib.analysis.part_shares import FACTOR_SIDES
 from attnlib.analysis.passes import both_passes
-from attnlib.analysis.results import head_rows
+from attnlib.analysis.results import head_rows, term_rows
 from attnlib.analysis.stream import Stream
+from attnlib.decomposition.components import STATE_PARTS
 from attnlib.errors import CorruptFile, check_at_least, check_known
 from attnlib.trace import Trace
 from companion.runs.loop import Report
@@ -180,13 +184,7 @@ REPORTED = ("temporal", "input", "mixed", "residual")
 def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
     """``copies`` is the attention on the very symbol that is to be written, the molecule being its own
     target; ``copies_by_chance`` is that of even attention."""
-    network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
-    names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
-    hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
-    model = Modules(
-        network, hooked, lambda net, given: net(given.source, given.source_mask, given.read), start=START
-    )
-    stream = Stream(model.trace, batches, probed=0, logits=model.logits)
+    model, batches, stream = read_stream(recording, batch_size)
     judgement, shard = both_passes(stream, method="least_squares")
     rows = head_rows(judgement, held_out=not shard.hold_out.is_empty)
     sums, steps = torch.zeros(LAYERS, rows[-1]["head"] + 1, dtype=torch.float64), 0
@@ -205,6 +203,43 @@ def measure_published_heads(recording: Recording, *, batch_size: int) -> dict:
         "heads": heads, "quality": judgement.learned.result(),
         "fitted": judgement.fit.samples, "judged": judgement.samples,
     }  # fmt: skip
+
+
+@measure(version=1)
+def measure_published_effects(recording: Recording, *, batch_size: int) -> dict:
+    """Compare parts of the scores of each head with how far its attention moves without them.
+
+    ``points``: a row for each head, side and part, with its attributions and, under ``<way>_attention``, the
+    mean total variation of attention when the part is replaced, as :mod:`attnlib.analysis.interventions` has
+    them.
+    """
+    _, _, stream = read_stream(recording, batch_size)
+    judgement, _ = both_passes(stream, method="least_squares", interventions=True)
+    terms_of_head: dict[tuple[int, int], list[dict]] = {}
+    for row in term_rows(judgement):
+        terms_of_head.setdefault((row["layer"], row["head"]), []).append(row)
+    moved = {
+        (row["layer"], row["head"], row["way"], row["side"], row["part"]): row["moved"]
+        for row in intervention_rows(judgement.moved)
+    }
+    points = []
+    for (layer, head), terms in terms_of_head.items():
+        for side, part in product(FACTOR_SIDES, STATE_PARTS):
+            effects = {f"{way}_attention": moved[layer, head, way, side, part] for way in WAYS}
+            point = {"layer": layer, "head": head, "side": side, "part": part}
+            points.append(point | attributions(terms, part, side) | effects)
+    return {"points": points, "judged": judgement.samples}
+
+
+def read_stream(recording: Recording, batch_size: int) -> tuple[Modules, list[TokenBatch], Stream]:
+    """Return the network with its cross-attentions hooked, its batches, and the stream of both."""
+    network, batches = recorded_network(recording), molecules(recording["molecules"], batch_size)
+    names = [f"decoder.{layer}.multihead_attn" for layer in range(LAYERS)]
+    hooked = [Hooked(name, name, layer=layer) for layer, name in enumerate(names)]
+    model = Modules(
+        network, hooked, lambda net, given: net(given.source, given.source_mask, given.read), start=START
+    )
+    return model, batches, Stream(model.trace, batches, probed=0, logits=model.logits)
 
 
 def molecules(padded: torch.Tensor, batch_size: int) -> list[TokenBatch]:
