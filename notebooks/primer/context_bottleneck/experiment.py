@@ -37,7 +37,7 @@ class Config(WordsConfig):
     )
     steps: Positive = 200
     samples: Positive = setting(
-        2_000, "sentences that a probe is fitted on. Once more on half as many, where there is most to read"
+        2_000, "sentences that a probe is fitted on; half as many once more, for the widest and longest"
     )
 
 
@@ -255,14 +255,14 @@ def quarter(measured: dict, name: str, *, last: bool = True) -> float:
 
 
 def capacity(measured: dict) -> float:
-    """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
+    """Return the bits of a sentence where they are most, as a mean over three neighbouring lengths."""
     window = min(3, len(measured["bits"]))
     means = np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid")
     return float(means.max())
 
 
 def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None of one."""
     half = len(measured["lengths"]) // 2
     lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
     if len(lengths) < 2 or min(bits) <= 0:

@@ -35,9 +35,11 @@ _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a
 @measure(version=1)
 @torch.no_grad()
 def measure_error_growth(recording: Recording, *, samples: int) -> dict:
-    """By place are the held-out sentences of one length: sentences of several would be others at late places
-    than at early ones. At each place in turn they are written right up to there; then the right word or
-    another one, drawn evenly, is put down, and the network goes on by itself.
+    """Measure how one wrong word affects the words after it.
+
+    Numbers by place use held-out sentences of one length, so that all places have the same sentences. At each
+    place the network is given the correct words before it, then the correct word or another one, drawn
+    uniformly, and goes on by itself.
     """
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
@@ -79,7 +81,7 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
 
 
 def fullest_length(lengths: np.ndarray) -> int:
-    """The length of which the sentences together hold most words; the shorter of two."""
+    """Return the length whose sentences hold the most words in total; the shorter one in a tie."""
     counts = np.bincount(lengths)
     return int((counts * np.arange(len(counts))).argmax())
 

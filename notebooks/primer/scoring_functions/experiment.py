@@ -1,4 +1,4 @@
-"""Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
+"""Scoring functions, encoders and decoders: what each costs, what it learns, and how fast."""
 
 import math
 from collections.abc import Sequence
@@ -126,9 +126,10 @@ def measure_asking_state(recording: Recording) -> dict:
 @measure(version=1)
 @torch.no_grad()
 def measure_context_of_states(recording: Recording, *, size: int, samples: int) -> dict:
-    """Bits that a linear softmax reads off the state of the word in the middle, over what the frequency of
-    words at the same place tells. Sentences of one length are drawn anew, ``samples`` to fit the probe on and
-    half as many to judge it on.
+    """Measure the bits of a word that a linear softmax reads off the state of the word in the middle.
+
+    What word frequencies at that place give away is subtracted. Sentences of one length are drawn anew,
+    ``samples`` to fit the probe on and half as many to judge it on.
     """
     settings, network = recording.spec.resolved, _network(recording)
     options = dict(settings.task_options)
@@ -148,7 +149,7 @@ def measure_context_of_states(recording: Recording, *, size: int, samples: int) 
 def _bits_of_frequency(
     words: Int[Tensor, "samples offsets"], judged: Int[Tensor, "judged offsets"], n_words: int
 ) -> Float[Tensor, " offsets"]:
-    """Bits that the frequency of words at the same place tells of a word, beyond that there are so many."""
+    """Return the bits that word frequencies at a place give about a word, compared with a uniform guess."""
     counts = torch.stack([torch.bincount(column, minlength=n_words) for column in words.T]) + 1.0
     frequencies = counts.div(counts.sum(1, keepdim=True))  # (offsets, words)
     log_frequencies = frequencies.log2().gather(1, judged.T)  # (offsets, judged)
@@ -347,7 +348,7 @@ def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
-    """Return pairs of kinds that differ in one thing, by what it is; the first is held against the second."""
+    """Return pairs of kinds that differ in one thing, by what it is: the first compared with the second."""
     pairs: dict[str, list[tuple[Kind, Kind]]] = {
         "two_directions": [],
         "previous_state": [_previous_and_present(task, scoring) for scoring in config.asked],
@@ -615,7 +616,7 @@ def _number_reached(networks: Table, by: Columns) -> Table:
 
 
 def _contrasts(networks: Table, config: Config) -> Table:
-    """Return what networks of the first kind of each pair have more than those of the second."""
+    """Return differences within each pair of kinds, the first minus the second, by seed."""
     of_group: dict[object, Table] = {}
     for group, rows in networks.frame.groupby(list(KIND), sort=False):
         of_group[group] = networks.with_rows(rows)

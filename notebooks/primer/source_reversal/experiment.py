@@ -1,4 +1,4 @@
-"""Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
+"""Reversing the source: whether it helps, where in the sentence, and what changes with attention."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
