@@ -26,7 +26,7 @@ _SOURCES = {
     "temporal": "position alone",
     "input": "words alone",
     "mixed": "position with word",
-    "residual": "what neither position nor word explains",
+    "residual": "a residual, alone or with another part",
 }
 NAMED_PARTS = tuple(_SOURCES)  # of which a head may be made
 

@@ -262,7 +262,7 @@ def capacity(measured: dict) -> float:
 
 
 def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None of one."""
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None if undefined."""
     half = len(measured["lengths"]) // 2
     lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
     if len(lengths) < 2 or min(bits) <= 0:
