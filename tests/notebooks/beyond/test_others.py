@@ -78,7 +78,7 @@ def points(tmp_path_factory):
     return pd.DataFrame(published.measure_published_effects(recording, batch_size=8)["points"])
 
 
-def test_every_head_has_a_point_for_each_side_and_part_in_the_order_of_their_names(points):
+def test_points_of_a_head_are_in_the_order_of_sides_then_parts(points):
     expected = list(product(FACTOR_SIDES, STATE_PARTS))
     heads = points.groupby(["layer", "head"], sort=False)
     assert len(heads) == published.LAYERS * published.HEADS
