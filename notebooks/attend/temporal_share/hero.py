@@ -16,7 +16,7 @@ MOVED = {"temporal": "temporal_moves", "residual": "residual_moves", "input": "i
 LEFT, RIGHT, TOP, BOTTOM = 52, 296, 34, 214
 ALT = (
     "Three lines over the share of sentences that may change their word order, from none to all. "
-    "They show how much of the attention moves when a part of the network's states is exchanged. "
+    "They show how much of the attention moves when a part of the queries, or of the keys, is exchanged. "
     "For position it falls from {temporal[0]} to {temporal[1]} %. For memory it rises from {residual[0]} to "
     "{residual[1]} %, for the word from {input[0]} to {input[1]} %. "
     "Below, four words keep their order at the left; at the right their two phrases change places."
@@ -79,7 +79,7 @@ def hero(result: Result) -> str:
     }
     middle = across(50)
     drawn = [f'<svg viewBox="0 0 460 330" role="img" aria-label="{ALT.format(**ends)}">']
-    drawn.append(label("How far attention moves when one part is exchanged", 4, 16))
+    drawn.append(label("Attention moved by an exchange in queries or keys", 4, 16))
     for per_cent in (0, 50, 100):
         y = up(per_cent / 100)
         drawn.append(f'<path class="hero-grid" d="M{LEFT} {y:.0f}H{RIGHT}"/>')
