@@ -161,7 +161,7 @@ class Config(PlannedConfig):
 PROFILES = {
     "quick": Config(seeds=1, variant=("context_readout", "gated", "learned_maps")),
     "paper": Config(
-        scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK,), after=(50,)
+        scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK, "multi30k_en_fr"), after=(50,)
     ),
     "tiny": Config(seeds=1, after=(50,), width=8, steps=3, fit_samples=100),
 }  # fmt: skip
@@ -220,7 +220,7 @@ def varied_spec(plain: ModelSpec, variant: str) -> RunSpec:
 
 
 def _terms(config: Config) -> tuple[Measurement, ...]:
-    plain = (*plain_specs(config, (*config.task, DIAL_TASK)), *dial_specs(config))
+    plain = (*plain_specs(config, (*config.task, DIAL_TASK, *config.further)), *dial_specs(config))
     settings = {"fit_samples": config.fit_samples}
     return (
         *measurements_of(plain, measure_alignment_terms, **settings),
