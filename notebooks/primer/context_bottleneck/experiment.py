@@ -45,7 +45,8 @@ PROFILES = {
     "quick": Config(width=(64,)),
     "paper": Config(
         link=("initial", "every_step", "attention"), width=(32, 64, 128, 256), shortest=5, longest=60,
-        probed=(5, 10, 20, 30, 40, 60), n_train=40_000, judged=2_800, steps=3_000, learning_rate=2e-3,
+        probed=(5, 10, 20, 30, 40, 60), seeds=4, n_train=40_000, judged=2_800, steps=3_000,
+        learning_rate=2e-3,
         samples=16_000,  # 4,000 leave a width of 256 and 60 words a bound far below what is there
     ),
     "tiny": Config(
