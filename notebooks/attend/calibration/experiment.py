@@ -41,6 +41,7 @@ from notebooks.shared.attribution_ranks import (
     calibrated,
     statistics,
 )
+from notebooks.shared.intervals import Interval, interval_of
 from notebooks.shared.measure import attend_and_read, fit_components
 from notebooks.shared.suite import (
     CELL_TASKS,
@@ -427,7 +428,15 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     of_family = keyed(families, "by_family.{family}.{column}", OF_FAMILY)
     along_dial = keyed(tables["along_dial"], "dial.along.{side}.{part}.{quantity}")
     dial_ends = keyed(tables["dial_ends"], "dial.ends.{side}.{part}.{quantity}")
-    return view({"by_family": {}}, counts, of_family, along_dial, dial_ends, *keys)
+    return view({"by_family": {}}, _without_dial(), counts, of_family, along_dial, dial_ends, *keys)
+
+
+def _without_dial() -> dict[str, Interval]:
+    """Return what is at the keys of changes along the dial where no network is on it."""
+    return {
+        f"dial.{change}.{side}.{part}.{effect}": interval_of()
+        for change, side, part, effect in product(("along", "ends"), FACTOR_SIDES, STATE_PARTS, EFFECTS)
+    }
 
 
 def _networks_of(estimates: Table, chosen: str) -> int:

@@ -158,9 +158,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
 
 def _of_heads(points: Table, heads: Table) -> Table:
     """Return the points of these heads."""
-    chosen = set(zip(heads.frame["layer"], heads.frame["head"], strict=True))
-    names = zip(points.frame["layer"], points.frame["head"], strict=True)
-    return points.with_rows(points.frame[[name in chosen for name in names]])
+    return points.with_rows(points.frame.merge(heads.frame[list(HEAD_NAME)], on=list(HEAD_NAME)))
 
 
 def _no_names(spec: RunSpec) -> dict[str, object]:
