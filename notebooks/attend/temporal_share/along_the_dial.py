@@ -49,7 +49,7 @@ def by_exchange(
     result: Result,
     names: Mapping[str, str] = NAMED,
     *,
-    title: str = "The freer the order,\nthe less the temporal part counts",
+    title: str = "The freer the order, the less attention\nanother temporal part moves",
     width: float = 3.65,
     right: float = 155,
 ) -> Figure:

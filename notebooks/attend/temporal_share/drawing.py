@@ -258,7 +258,7 @@ def _letters(matrix: list[list[float]]) -> str:
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
     names = {"temporal": "another position", "input": "another word", "residual": "another memory"}
-    title = "The freer the order, the less position counts"
+    title = "The freer the order, the less attention another position moves"
     drawn = by_exchange(Result.load(folder / "temporal_share.json"), names, title=title, width=6.4, right=135)
     return folder / "temporal_share.svg", as_svg(drawn, "path")
 
