@@ -72,6 +72,18 @@ DIFFERENCE = {
 }
 
 
+ATTENTION_MOVED = {"attention": "mean total variation between rows of attention before and after"}
+
+
+def key_of(statistic: str, axes: Columns) -> str:
+    """Return the template of an estimate's key: its statistic, then its name on each axis.
+
+    >>> key_of("missed", WAY | SIDE)
+    'missed.{way}.{side}'
+    """
+    return ".".join([statistic, *(f"{{{axis}}}" for axis in axes)])
+
+
 def axes_of(outcomes: Mapping[str, str]) -> dict[str, Columns]:
     """Return the columns that name the estimates of each statistic.
 

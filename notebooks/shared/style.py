@@ -25,6 +25,14 @@ __all__ = [
     "task_name",
 ]  # which notebooks take from here
 
+ATTRIBUTION_LABELS = {
+    "own": "own term",
+    "split": "split share",
+    "any_term": "any-term share",
+    "mean_absolute": "size of terms",
+    "substitution": "substitution",
+}
+
 # What is neither temporal nor input nor residual takes these, which colour-blind readers can tell apart.
 GREEN, WINE, PINK, OCHRE, INDIGO = "#009e73", "#882255", "#cc79a7", "#a06a00", "#332288"
 PURPLE, AMBER, SKY = "#6a3d9a", "#e69f00", "#56b4e9"  # with INK and GREEN, where five lie in one panel

@@ -10,15 +10,8 @@ from companion.book.numbers import written
 from companion.results.result import Result
 from notebooks.shared.dial import DIAL
 from notebooks.shared.marks import dot, grid, rule
-from notebooks.shared.style import INK, PART_COLOURS, blank
+from notebooks.shared.style import ATTRIBUTION_LABELS, INK, PART_COLOURS, blank
 
-ATTRIBUTIONS = {
-    "own": "own term",
-    "split": "split share",
-    "any_term": "any-term share",
-    "mean_absolute": "size of terms",
-    "substitution": "substitution",
-}
 NARROW = 4.7  # inches, which a telephone shows nearly whole
 BY_CHANCE = 1 / 3  # of the networks have their strongest part named: there are three parts
 PART_LABELS = {"temporal": "position μ", "residual": "memory Δ", "input": "word χ"}
@@ -120,7 +113,7 @@ def draw_points(axes: Axes, learned: pd.DataFrame, attribution: str, result: Res
         )  # fmt: skip
     rank = over(result)["rank"]["exchange"]["both"]["attention"]["every"][attribution]
     number = "" if rank["value"] is None else f": rank correlation {written(rank)}"
-    title = f"{ATTRIBUTIONS[attribution].capitalize()}{number}"
+    title = f"{ATTRIBUTION_LABELS[attribution].capitalize()}{number}"
     axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold")
     axes.set_ylabel("attention moved by exchange")
     axes.set_xlim(-0.05, 1)
@@ -149,7 +142,7 @@ def compared_attributions(result: Result) -> Figure:
             numbers = result.values if group == "families" else result.values["dial"]
             ranks = numbers["rank"]["exchange"]["both"]["attention"]["every"]
             hits = numbers["hits"]["exchange"]["keys"]["attention"]
-            for place, attribution in enumerate(ATTRIBUTIONS):
+            for place, attribution in enumerate(ATTRIBUTION_LABELS):
                 for axes, estimates in ((upper, ranks), (lower, hits)):
                     dot(axes, estimates[attribution], place + shift, colour, bar={"lw": 1.6}, ms=6)
             if ranks["own"]["high"] is not None:
@@ -159,10 +152,10 @@ def compared_attributions(result: Result) -> Figure:
                 )
         lower.axvline(BY_CHANCE, color=INK, lw=0.9, ls=":")
         for axes in panels.flat:
-            for place in range(len(ATTRIBUTIONS)):
+            for place in range(len(ATTRIBUTION_LABELS)):
                 rule(axes, place)
-            axes.set_yticks(range(len(ATTRIBUTIONS)), list(ATTRIBUTIONS.values()))
-            axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.5)
+            axes.set_yticks(range(len(ATTRIBUTION_LABELS)), list(ATTRIBUTION_LABELS.values()))
+            axes.set_ylim(len(ATTRIBUTION_LABELS) - 0.5, -0.5)
             axes.tick_params(axis="y", length=0)
         look = {"loc": "left", "fontsize": 9.5, "fontweight": "bold"}
         exchange = "\nExchange in {} with one other sentence"

@@ -29,6 +29,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
 from companion.runs.suite import task_name_of
 from notebooks.shared.attribution_ranks import (
+    ATTENTION_MOVED,
     ATTRIBUTED,
     ATTRIBUTION_MEANINGS,
     EVERY,
@@ -39,6 +40,7 @@ from notebooks.shared.attribution_ranks import (
     Calibrations,
     axes_of,
     calibrated,
+    key_of,
     statistics,
 )
 from notebooks.shared.intervals import Interval, interval_of
@@ -269,8 +271,7 @@ def _calibrations(config: Config) -> tuple[Measurement, ...]:
 
 DOES_WELL = 0.7  # a rank correlation that ties half of the variance of ranks
 
-OUTCOME_MEANINGS = {
-    "attention": "mean total variation between rows of attention before and after",
+OUTCOME_MEANINGS = ATTENTION_MOVED | {
     "output": "mean total variation between distributions of the next word",
     "loss": "change of the mean cross-entropy, in nats a word",
 }
@@ -422,7 +423,7 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     }
     keys = []
     for name, axes in AXES.items():
-        key = ".".join([name, *(f"{{{axis}}}" for axis in axes)])
+        key = key_of(name, axes)
         keys.append(keyed(tables[name].query("networks == 'all'"), key))
         keys.append(keyed(tables[name].query("networks == 'dial'"), f"dial.{key}"))
     of_family = keyed(families, "by_family.{family}.{column}", OF_FAMILY)

@@ -6,18 +6,20 @@ from matplotlib.figure import Figure
 
 from companion.results.result import Result
 from notebooks.shared.marks import apart, dot, grid, rule
-from notebooks.shared.style import GREEN, INK, PART_COLOURS, PART_NAMES, PART_SYMBOLS, PURPLE, REMARK
+from notebooks.shared.style import (
+    ATTRIBUTION_LABELS,
+    GREEN,
+    INK,
+    PART_COLOURS,
+    PART_NAMES,
+    PART_SYMBOLS,
+    PURPLE,
+    REMARK,
+)
 
 SHIFTS = {"temporal": -0.12, "input": 0.0, "residual": 0.12}  # of points, so that all are seen
 NARROW = 4.7  # inches, which a telephone shows whole
 WORDS = {"temporal": "position", "input": "symbol", "residual": "context"}
-ATTRIBUTIONS = {
-    "own": "own term",
-    "split": "split share",
-    "any_term": "any-term share",
-    "mean_absolute": "size of terms",
-    "substitution": "substitution",
-}
 SIDES = {  # side → what it is called, its colour, and its shift within a row
     "query": ("in queries", GREEN, -0.2),
     "keys": ("in keys", PURPLE, 0.0),
@@ -79,14 +81,14 @@ def ranks_over_heads(result: Result) -> Figure:
     with grid(1, 1, size=(NARROW, 3.2)) as (figure, ((axes,),)):
         for side, (name, colour, shift) in SIDES.items():
             by_attribution = ranks[side]["attention"]["every"]
-            for place, attribution in enumerate(ATTRIBUTIONS):
+            for place, attribution in enumerate(ATTRIBUTION_LABELS):
                 dot(axes, by_attribution[attribution], place + shift, colour, bar={"lw": 1.6}, ms=6)
             above_first = (by_attribution["own"]["value"], -0.55)
             axes.annotate(name, above_first, ha="center", fontsize=9, color=colour)
-        for place in range(len(ATTRIBUTIONS)):
+        for place in range(len(ATTRIBUTION_LABELS)):
             rule(axes, place)
-        axes.set_yticks(range(len(ATTRIBUTIONS)), list(ATTRIBUTIONS.values()))
-        axes.set_ylim(len(ATTRIBUTIONS) - 0.5, -0.95)
+        axes.set_yticks(range(len(ATTRIBUTION_LABELS)), list(ATTRIBUTION_LABELS.values()))
+        axes.set_ylim(len(ATTRIBUTION_LABELS) - 0.5, -0.95)
         axes.set_xlim(right=1.02)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("rank correlation with the attention moved")

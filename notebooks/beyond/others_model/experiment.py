@@ -16,7 +16,15 @@ from notebooks.beyond.others_model.trainings.published import (
     measure_published_effects,
     measure_published_heads,
 )
-from notebooks.shared.attribution_ranks import ATTRIBUTED, POINT, WAY_MEANINGS, axes_of, calibrated
+from notebooks.shared.attribution_ranks import (
+    ATTENTION_MOVED,
+    ATTRIBUTED,
+    POINT,
+    WAY_MEANINGS,
+    axes_of,
+    calibrated,
+    key_of,
+)
 from notebooks.shared.summaries import Bootstrap, correlations, end_differences
 
 EVEN = 0.99  # a head so close to even attention has scores that hardly vary, and shares of noise
@@ -85,7 +93,6 @@ HEAD = dict(
     )
 )
 HEAD_NAME = {name: HEAD[name] for name in ("layer", "head")}
-OUTCOMES = {"attention": "mean total variation between rows of attention before and after"}
 MOVED = {
     f"{way}_attention": share(f"mean total variation of attention, with {meaning}")
     for way, meaning in WAY_MEANINGS.items()
@@ -136,7 +143,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     last = heads.frame["layer"].max()
     ends = varied.query("layer == 0 or layer == @last", last=last)
     compared = calibrated(
-        _of_heads(points, varied), unit=list(HEAD_NAME), outcomes=OUTCOMES, resampled=WITHIN_LAYERS
+        _of_heads(points, varied), unit=list(HEAD_NAME), outcomes=ATTENTION_MOVED, resampled=WITHIN_LAYERS
     )
     return {
         "heads": heads,
@@ -194,11 +201,8 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
 
     ``compared`` has how well attributions predict what moves attention.
     """
-    axes = axes_of(OUTCOMES)
-    compared = [
-        keyed(tables[name], ".".join(["compared", name, *(f"{{{axis}}}" for axis in axes[name])]))
-        for name in COMPARED
-    ]
+    axes = axes_of(ATTENTION_MOVED)
+    compared = [keyed(tables[name], f"compared.{key_of(name, axes[name])}") for name in COMPARED]
     over_heads = tables["over_heads"]
     parts = over_heads.frame["quantity"].str.removesuffix("_share")
     over_heads = over_heads.assign({"part": Column("part of the states")}, part=parts)

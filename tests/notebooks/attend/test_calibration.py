@@ -11,6 +11,7 @@ from attnlib.analysis.part_shares import FACTOR_SIDES
 from attnlib.decomposition import STATE_PARTS
 from companion.results.frames import Table
 from companion.runs.evaluate import traces
+from companion.runs.suite import task_name_of
 from notebooks.attend.calibration import experiment
 from notebooks.attend.calibration.experiment import (
     AXES,
@@ -291,3 +292,13 @@ def test_attention_only_is_left_out_where_it_does_not_learn():
         ("one_to_one", "AO"),
         ("scan", "AED"),
     }
+
+
+def test_a_change_along_the_dial_is_the_last_mark_minus_the_first():
+    config = replace(tiny("calibration"), task=("reordering_0", "reordering_50", "reordering_100"), seeds=2)
+    moved = {"reordering_0": 0.1, "reordering_50": 0.3, "reordering_100": 0.6}
+    store = Given(lambda spec, *_, **__: calibration({"own": (1, 0, 0)}, (moved[task_name_of(spec)], 0.5, 0)))
+    dial = computed(config, store).values["dial"]
+    assert dial["ends"]["both"]["temporal"]["exchange_attention"]["value"] == pytest.approx(0.5)
+    assert dial["along"]["both"]["temporal"]["exchange_attention"]["value"] == pytest.approx(1)
+    assert dial["ends"]["both"]["input"]["exchange_attention"]["value"] == pytest.approx(0)

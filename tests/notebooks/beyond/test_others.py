@@ -15,11 +15,13 @@ from attnlib.decomposition import STATE_PARTS
 from attnlib.errors import CorruptFile, DataUnavailable
 from companion.results.frames import Table
 from companion.runs.procedure import Recording, RunSpec
+from notebooks.beyond.others_model import experiment as others_model
 from notebooks.beyond.others_model.trainings import published
 from notebooks.beyond.others_vector import experiment
 from notebooks.beyond.others_vector.trainings import published_speller
 from notebooks.beyond.others_vector.trainings.published_speller import LETTERS, MOST, SOUNDS, STOP
 from notebooks.shared import packages
+from notebooks.shared.attribution_ranks import ATTRIBUTED, POINT
 from tests.attnlib.refusals import assert_refused
 from tests.companion.data.data_builders import available
 
@@ -95,6 +97,15 @@ def test_a_temporal_part_moves_attention_alike_either_way(points):
     temporal = points[points["part"] == "temporal"]
     assert temporal["exchange_attention"].tolist() == temporal["resample_attention"].tolist()
     assert temporal["exchange_attention"].min() > 0
+
+
+def test_points_of_heads_that_attend_evenly_do_not_count(points):
+    columns = others_model.HEAD_NAME | POINT | ATTRIBUTED | others_model.MOVED
+    everything = Table.of(points.to_dict("records"), columns, "a point")
+    one_head = Table.of([{"layer": 1, "head": 2}], others_model.HEAD_NAME, "a head")
+    chosen = others_model._of_heads(everything, one_head).frame
+    assert set(zip(chosen["layer"], chosen["head"], strict=True)) == {(1, 2)}
+    assert len(chosen) == len(FACTOR_SIDES) * len(STATE_PARTS)
 
 
 # The network that pronounces.
