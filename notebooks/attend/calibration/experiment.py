@@ -58,7 +58,7 @@ from notebooks.shared.suite import (
     suite_frame,
     with_family,
 )
-from notebooks.shared.summaries import Bootstrap, correlations, end_differences
+from notebooks.shared.summaries import Bootstrap, correlations, differences, end_differences, summarise
 from notebooks.shared.translators import (
     LEARNED,
     translator_measurements,
@@ -327,7 +327,7 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     the largest effect; ``missed``, in which no attribution is. Intervals resample families of tasks, and
     networks within each. The same of GRUs along the dial keeps its marks and draws networks. ``families`` has
     no intervals. ``along_dial`` and ``dial_ends`` say how each effect changes from the first mark of the dial
-    to the last.
+    to the last, and ``dial_leads``, how much larger that of memory is than that of position at each mark.
     """
     points = suite_frame(
         _calibrations(config),
@@ -352,7 +352,14 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
         },
         "along_dial": correlations(along_dial, "mark", EFFECTS, by=["side", "part"], resampled=MARKS_KEPT),
         "dial_ends": end_differences(along_dial, "mark", EFFECTS, by=["side", "part"], resampled=MARKS_KEPT),
+        "dial_leads": summarise(leads_of_memory(along_dial), ["task", "side"], EFFECTS),
     }
+
+
+def leads_of_memory(points: Table) -> Table:
+    """Return effects of residuals minus those of temporal parts, of the same networks and sides."""
+    residual, temporal = points.query("part == 'residual'"), points.query("part == 'temporal'")
+    return differences(residual, temporal, EFFECTS, on=[*NETWORK, "side"])
 
 
 def _among(estimates: Table, chosen: str) -> Table:
@@ -412,7 +419,8 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     """Return how well attributions predict effects, of all networks and, under ``dial``, along the dial.
 
     ``dial.along.<side>.<part>.<effect>`` is the effect's rank correlation with the mark of the dial;
-    ``dial.ends.<side>.<part>.<effect>`` is its mean at the last mark minus that at the first.
+    ``dial.ends.<side>.<part>.<effect>`` is its mean at the last mark minus that at the first, and
+    ``dial.leads.<task>.<side>.<effect>`` the effect of residuals minus that of temporal parts.
     """
     families = tables["families"]
     counts = {
@@ -429,7 +437,9 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     of_family = keyed(families, "by_family.{family}.{column}", OF_FAMILY)
     along_dial = keyed(tables["along_dial"], "dial.along.{side}.{part}.{quantity}")
     dial_ends = keyed(tables["dial_ends"], "dial.ends.{side}.{part}.{quantity}")
-    return view({"by_family": {}}, _without_dial(), counts, of_family, along_dial, dial_ends, *keys)
+    leads = keyed(tables["dial_leads"], "dial.leads.{task}.{side}.{quantity}")
+    without = {"by_family": {}, "dial.leads": {}}
+    return view(without, _without_dial(), counts, of_family, along_dial, dial_ends, leads, *keys)
 
 
 def _without_dial() -> dict[str, Interval]:

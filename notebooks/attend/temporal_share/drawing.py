@@ -49,7 +49,6 @@ class Panel:
     part: str
     label: str  # of the axis
     named: tuple[str, ...] = ("reordering_0", "reordering_100", "scan", "captions")
-    title: str = ""  # what it shows of the networks at the paper's size; its correlation where there is none
 
 
 INPUT_NAMES = ("reordering_0", "scan", "captions")
@@ -60,14 +59,12 @@ BY_EXCHANGE = (
             "temporal",
             "moved by another temporal part",
             ("reordering_0", "reordering_100", "scan", "captions", "one_to_one"),
-            "The more alike the matrices, the more temporal parts move",
         ),
         Panel(
             "input_moves",
             "input",
             "moved by another input part",
             ("reordering_0", "scan", "captions", "one_to_one"),
-            title="The more alike the matrices, the less input parts move",
         ),
     ),
 )
@@ -111,10 +108,7 @@ def against_typicality(result: Result, panels: tuple[tuple[Panel, ...], ...] = B
         grid = figure.subplots(rows_of_panels, columns, squeeze=False)
         for axes, panel in zip(grid.flat, (panel for row in panels for panel in row), strict=True):
             _scatter(axes, rows.dropna(subset=[panel.column]), panel)
-            title = f"rank correlation {written(correlations[panel.column])}"
-            if panel.title and result.profile == "paper":
-                title = panel.title
-            axes.set_title(title, loc="left", fontsize=9)
+            axes.set_title(f"rank correlation {written(correlations[panel.column])}", loc="left", fontsize=9)
             if axes.get_subplotspec().is_last_row():
                 axes.set_xlabel("typicality of the attention matrix", fontsize=9)
         last = figure.axes[-1]

@@ -29,8 +29,12 @@ INTERVENTIONS = {
     "late_toward": "pushed toward, later",
     "late_away": "pushed away, later",
     "readout": "readout frozen",
+    "states": "states frozen",
     "words": "words frozen",
     "attention": "attention held",
+    "late_readout": "readout frozen, later",
+    "late_words": "words frozen, later",
+    "late_attention": "attention held, later",
     "gold": "attention given",
 }
 EVENTS = {

@@ -16,6 +16,8 @@ from notebooks.shared.summaries import differences, shares, summarise
 
 ALONE = "alone"
 EARLY, LATE = ("toward", "away"), ("late_toward", "late_away")
+FROZEN = ("readout", "states", "words", "attention")
+LATE_FROZEN = ("late_readout", "late_words", "late_attention")
 INTERVENTIONS = {
     ALONE: "nothing is done",
     "toward": "attention is pushed to the next word to write, early",
@@ -25,16 +27,19 @@ INTERVENTIONS = {
     "late_toward": "attention is pushed to the next word to write, later",
     "late_away": "attention is pushed away from it, later",
     "readout": "the readout is frozen from the start",
+    "states": "what states are computed from is frozen from the start, and the readout is not",
     "words": "all that the probe is computed from is frozen from the start",
     "attention": "attention is held uniform from the start",
+    "late_readout": "the readout is frozen later, when words are known",
+    "late_words": "all that the probe is computed from is frozen later",
+    "late_attention": "attention is held uniform later",
     "gold": "all attention is at the next word to write, throughout",
 }
 BY_KIND = {  # what is done to networks on each kind of sentences
     "permutation": (ALONE, *EARLY, "elsewhere", "anywhere", *LATE, "gold"),
-    "sample": (ALONE, "readout", "words", "attention", "gold"),
+    "sample": (ALONE, *FROZEN, *LATE_FROZEN, "gold"),
     "mixture": (ALONE, "gold"),
 }
-FROZEN = ("readout", "words", "attention")
 
 GROUP = {
     "kind": Column(
@@ -94,7 +99,8 @@ class Config(BaseConfig):
     push_for: Positive = setting(4, "updates in which attention is pushed")
     push_from: int = setting(4, "updates before an early push")
     late_from: int = setting(20, "updates before a later push")
-    freeze_for: Positive = setting(16, "updates, the first ones, in which something is frozen")
+    freeze_for: Positive = setting(16, "updates in which something is frozen, the first ones or later ones")
+    freeze_from: int = setting(8, "updates before something is frozen later")
     steps: Positive = setting(60, "updates on permutations")
     sample_steps: Positive = setting(40, "updates on samples")
     mixture_steps: Positive = setting(40, "updates on mixtures")
@@ -121,7 +127,7 @@ PROFILES = {
     "paper": Config(seeds=12, width=128, steps=90, sample_steps=60, mixture_steps=200, gold_steps=24),
     "tiny": Config(
         seeds=2, length=4, width=8, batch_size=8, held_out=8, push_for=1, push_from=1, late_from=2,
-        freeze_for=2, steps=4, sample_steps=4, mixture_steps=4, gold_steps=2,
+        freeze_from=2, freeze_for=2, steps=4, sample_steps=4, mixture_steps=4, gold_steps=2,
     ),
 }  # fmt: skip
 
@@ -148,6 +154,9 @@ def _steering(config: Config, intervention: str) -> dict[str, object]:
         return {"gold": True}
     if intervention in FROZEN:
         return {"freeze": intervention, "freeze_for": config.freeze_for}
+    if intervention in LATE_FROZEN:
+        frozen = {"freeze": intervention.removeprefix("late_"), "freeze_for": config.freeze_for}
+        return frozen | {"freeze_from": config.freeze_from}
     pushed_from = config.late_from if intervention in LATE else config.push_from
     return {
         "push": intervention.removeprefix("late_"),

@@ -302,3 +302,12 @@ def test_a_change_along_the_dial_is_the_last_mark_minus_the_first():
     assert dial["ends"]["both"]["temporal"]["exchange_attention"]["value"] == pytest.approx(0.5)
     assert dial["along"]["both"]["temporal"]["exchange_attention"]["value"] == pytest.approx(1)
     assert dial["ends"]["both"]["input"]["exchange_attention"]["value"] == pytest.approx(0)
+
+
+def test_the_lead_of_memory_is_its_effect_minus_that_of_position_at_the_same_mark():
+    config = replace(tiny("calibration"), task=("reordering_0", "reordering_100"), seeds=2)
+    moved = {"reordering_0": (0.5, 0.3, 0.1), "reordering_100": (0.2, 0.3, 0.6)}
+    store = Given(lambda spec, *_, **__: calibration({"own": (1, 0, 0)}, moved[task_name_of(spec)]))
+    leads = computed(config, store).values["dial"]["leads"]
+    assert leads["reordering_0"]["keys"]["exchange_attention"]["value"] == pytest.approx(-0.4)
+    assert leads["reordering_100"]["keys"]["exchange_attention"]["value"] == pytest.approx(0.4)

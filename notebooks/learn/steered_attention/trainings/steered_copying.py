@@ -29,7 +29,7 @@ from notebooks.shared.trainings.permutation_copying import (
 VERSION = 1  # of the training: raised when what it trains changes
 
 Push = Literal["nowhere", "toward", "away", "elsewhere", "anywhere"]
-Freeze = Literal["nothing", "readout", "words", "attention"]
+Freeze = Literal["nothing", "readout", "states", "words", "attention"]
 ELSEWHERE = (
     5  # use of a seed, after those of permutation_copying: which other position attention is pushed to
 )
@@ -45,8 +45,9 @@ class Settings(copying.Settings):
     says nothing of the word.
 
     ``freeze``: for ``freeze_for`` updates from ``freeze_from`` on, parameters of the ``readout`` N stay as
-    they are, or all parameters of the lexical probe (``words``), so that only queries learn; or
-    ``attention`` is held uniform, so that queries do not.
+    they are; or those of embeddings, encoder and decoder, from which the ``states`` come; or both, which are
+    all parameters of the lexical probe (``words``), so that only queries learn; or ``attention`` is held
+    uniform, so that queries do not.
     """
 
     gold: bool = False  # all attention is at the due position, from the start to the end
@@ -120,10 +121,12 @@ class SteeredCopier(Copier):
     def frozen_parameters(self, frozen: Freeze) -> list[nn.Parameter]:
         """Return the parameters that stay as they are while something is frozen."""
         readout = (self.context_map, self.hidden, self.readout)
+        states = (self.embedding, self.encoder, self.decoder)
         modules: dict[Freeze, tuple[nn.Module, ...]] = {
             "nothing": (),
             "readout": readout,
-            "words": (*readout, self.embedding, self.encoder, self.decoder),
+            "states": states,
+            "words": (*readout, *states),
             "attention": (self.queries,),
         }
         return [parameter for module in modules[frozen] for parameter in module.parameters()]
