@@ -24,6 +24,7 @@ SHORT = {
     "gated": "gated states",
     "learned_maps": "learned maps",
     "authors_defaults": "authors'\ndefaults",
+    "authors_defaults_longer": "the same,\ntrained longer",
 }
 ON_THE_DIAL = {
     "token_accuracy": ("word accuracy", INK, ":"),

@@ -1,7 +1,8 @@
 """The first paper's networks built differently, and a SCAN near the diagonal that attention alone learns."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 import torch
@@ -22,7 +23,7 @@ from companion.runs.measure import measure
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, TrainedModel
-from notebooks.attend.variants.names import KINDS, PLAIN, VARIANT_MEANINGS
+from notebooks.attend.variants.names import KINDS, LONGER, PLAIN, VARIANT_MEANINGS
 from notebooks.attend.variants.trainings.varied_encoder_decoder import (
     ARCHITECTURES_OF,
     load_task,
@@ -152,7 +153,9 @@ class Config(PlannedConfig):
         ("context_readout", "gated", "learned_maps", "authors_defaults"),
         "what is built differently: context_readout, gated, learned_maps, authors_defaults",
     )
+    longer: tuple[Variant, ...] = setting((), "variants that are trained for twice as many updates, too")
     further: tuple[Task, ...] = setting((), "further tasks of variants that attention only alone has")
+
     after: tuple[Percent, ...] = setting(
         (), "percent of SCAN lists that have 'after'; plain networks are also trained on lists without"
     )
@@ -161,7 +164,8 @@ class Config(PlannedConfig):
 PROFILES = {
     "quick": Config(seeds=1, variant=("context_readout", "gated", "learned_maps")),
     "paper": Config(
-        scale="paper", seeds=3, fit_samples=25_000, further=(DIAL_TASK, "multi30k_en_fr"), after=(50,)
+        scale="paper", seeds=3, fit_samples=25_000, longer=("authors_defaults",),
+        further=(DIAL_TASK, "multi30k_en_fr"), after=(50,),
     ),
     "tiny": Config(seeds=1, after=(50,), width=8, steps=3, fit_samples=100),
 }  # fmt: skip
@@ -193,14 +197,24 @@ def dial_specs(config: Config) -> tuple[ModelSpec, ...]:
 
 
 def varied_specs(config: Config) -> tuple[RunSpec, ...]:
-    """Return the variants, each trained as the plain network of its task is planned."""
+    """Return the variants, each trained as the plain network of its task is planned; the longer ones last."""
     specs = []
     for variant in config.variant:
         further = config.further if ARCHITECTURES_OF[variant] == ("AO",) else ()
         for plain in plain_specs(config, (*config.task, *further)):
             if plain.architecture in ARCHITECTURES_OF[variant]:
                 specs.append(varied_spec(plain, variant))
-    return tuple(specs)
+    return (*specs, *longer_specs(config))
+
+
+def longer_specs(config: Config) -> tuple[RunSpec, ...]:
+    """Return the variants that are trained for twice as many updates as the plain network."""
+    return tuple(
+        varied_spec(replace(plain, steps=2 * plain.steps), variant)
+        for variant in config.longer
+        for plain in plain_specs(config, config.task)
+        if plain.architecture in ARCHITECTURES_OF[variant]
+    )
 
 
 def varied_spec(plain: ModelSpec, variant: str) -> RunSpec:
@@ -262,7 +276,7 @@ NUMBERS = {
 
 def compute(config: Config, store: Store) -> dict[str, Table]:
     """Return numbers of each network, and their means by task, kind and variant."""
-    how = {"names": NAMES, "columns_of": names_of}
+    how = {"names": NAMES, "columns_of": partial(names_of, longer=frozenset(longer_specs(config)))}
     networks = frame(_terms(config), store, records=_numbers, columns=NUMBERS, **how)
     offsets = frame(_offsets(config), store, columns=OFFSETS, **how)
     values_read = frame(_values(config), store, columns=VALUES_READ, **how)
@@ -276,8 +290,8 @@ def compute(config: Config, store: Store) -> dict[str, Table]:
     }
 
 
-def names_of(spec: Spec) -> dict[str, object]:
-    """Return the columns that name a network, plain or varied."""
+def names_of(spec: Spec, longer: Collection[Spec] = ()) -> dict[str, object]:
+    """Return the columns that name a network, plain or varied; ``longer`` have twice the updates."""
     if isinstance(spec, ModelSpec):
         task = spec.task
         percent = round(100 * float(dict(spec.task_options).get("after", 0)))
@@ -288,7 +302,7 @@ def names_of(spec: Spec) -> dict[str, object]:
     return {
         "task": settings.task,
         "kind": settings.architecture,
-        "variant": settings.variant,
+        "variant": f"{settings.variant}{LONGER}" if spec in longer else settings.variant,
         "seed": settings.seed,
     }
 

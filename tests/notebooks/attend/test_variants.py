@@ -335,5 +335,13 @@ def test_a_mark_of_the_dial_is_part_of_the_name():
     assert tasks == {"one_to_one", "scan_lists", "scan_lists_25"}
 
 
+def test_a_variant_trained_longer_has_twice_the_updates_of_its_own_name():
+    config = tiny("variants", variant=("authors_defaults",), longer=("authors_defaults",))
+    short, longer = experiment.varied_specs(config)
+    assert longer.resolved.steps == 2 * short.resolved.steps
+    named = [experiment.names_of(spec, experiment.longer_specs(config))["variant"] for spec in (short, longer)]
+    assert named == ["authors_defaults", "authors_defaults_longer"]
+
+
 def test_a_plain_network_is_an_encoder_decoder_of_the_library():
     assert varied_encoder_decoder.VARIANTS["plain"] is EncoderDecoder

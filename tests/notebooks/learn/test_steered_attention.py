@@ -75,6 +75,10 @@ def test_queries_alone_learn_while_words_are_frozen():
     assert update(steered.new_network(steered.Settings(**TINY)), freeze="words") == QUERIES
 
 
+def test_readout_with_queries_learns_while_states_are_frozen():
+    assert update(steered.new_network(steered.Settings(**TINY)), freeze="states") == QUERIES | READOUT
+
+
 def test_what_was_frozen_learns_afterwards():
     model = steered.new_network(steered.Settings(**TINY))
     update(model, freeze="words")
