@@ -155,7 +155,6 @@ class Config(PlannedConfig):
     )
     longer: tuple[Variant, ...] = setting((), "variants that are trained for twice as many updates, too")
     further: tuple[Task, ...] = setting((), "further tasks of variants that attention only alone has")
-
     after: tuple[Percent, ...] = setting(
         (), "percent of SCAN lists that have 'after'; plain networks are also trained on lists without"
     )
