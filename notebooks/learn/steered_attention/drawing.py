@@ -33,6 +33,7 @@ INTERVENTIONS = {
     "words": "words frozen",
     "attention": "attention held",
     "late_readout": "readout frozen, later",
+    "late_states": "states frozen, later",
     "late_words": "words frozen, later",
     "late_attention": "attention held, later",
     "gold": "attention given",

@@ -17,7 +17,7 @@ from notebooks.shared.summaries import differences, shares, summarise
 ALONE = "alone"
 EARLY, LATE = ("toward", "away"), ("late_toward", "late_away")
 FROZEN = ("readout", "states", "words", "attention")
-LATE_FROZEN = ("late_readout", "late_words", "late_attention")
+LATE_FROZEN = ("late_readout", "late_states", "late_words", "late_attention")
 INTERVENTIONS = {
     ALONE: "nothing is done",
     "toward": "attention is pushed to the next word to write, early",
@@ -31,6 +31,7 @@ INTERVENTIONS = {
     "words": "all that the probe is computed from is frozen from the start",
     "attention": "attention is held uniform from the start",
     "late_readout": "the readout is frozen later, when words are known",
+    "late_states": "what states are computed from is frozen later",
     "late_words": "all that the probe is computed from is frozen later",
     "late_attention": "attention is held uniform later",
     "gold": "all attention is at the next word to write, throughout",
