@@ -1,6 +1,8 @@
 """Networks that are pushed, frozen or given attention: where attention goes, and what comes later."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -44,10 +46,12 @@ EVENTS = {
     "there": Mark("attention correct", AMBER, "s", -0.22),
 }
 FROZEN = {
-    "words": "Word knowledge frozen: attention waits",
-    "attention": "Attention held: words known no later",
-    "readout": "Readout frozen: both wait a little",
+    "words": "All but the queries frozen",
+    "states": "States frozen",
+    "readout": "Readout frozen",
+    "attention": "Attention held uniform",
 }
+EARLY_AND_LATE = {"": Mark("", INK, shift=0.16), "late_": Mark("", INK, shift=-0.16, filled=False)}
 TIMES = {
     "alone": Mark("attention learned", INK, "o", 0.12, filled=False),
     "gold": Mark("attention given", GREEN, "o", -0.12),
@@ -117,19 +121,33 @@ def draw_weights(axes: Axes, courses: pd.DataFrame, length: int, colour: str) ->
 
 
 def delays(result: Result) -> Figure:
-    """Draw by how much words and attention are later than in the same networks left alone."""
-    later = {name: _later(result, name) for name in FROZEN}
-    with grid(len(FROZEN), 1, size=(NARROW, 4.8), sharex=True) as (figure, column):
+    """Draw by how much words and attention are later than in the same networks left alone.
+
+    Filled points are of networks in which something is frozen from the start, hollow ones of the same later.
+    """
+    config = result.config
+    with grid(len(FROZEN), 1, size=(NARROW, 6.4), sharex=True) as (figure, column):
         for axes, (name, title) in zip(column.flat, FROZEN.items(), strict=True):
-            for place, (event, mark) in enumerate(reversed(EVENTS.items())):
-                dot(axes, later[name][event], place, mark.colour, marker=mark.marker, ms=6.5)
-            axes.axvspan(0, result.config["freeze_for"], color="#eeeeee", lw=0, zorder=0)
+            for (place, (event, mark)), (when, place_in_row) in product(
+                enumerate(reversed(EVENTS.items())), EARLY_AND_LATE.items()
+            ):
+                dot(
+                    axes, _later(result, f"{when}{name}")[event], place + place_in_row.shift, mark.colour,
+                    marker=mark.marker, filled=place_in_row.filled, ms=6,
+                )  # fmt: skip
+            axes.axvspan(0, config["freeze_for"], color="#eeeeee", lw=0, zorder=0)
             axes.axvline(0, color=INK, lw=0.9, ls="--", zorder=0)
             axes.set_yticks(range(len(EVENTS)), [mark.label for mark in reversed(EVENTS.values())])
             axes.set_ylim(-0.6, len(EVENTS) - 0.4)
             axes.tick_params(axis="y", length=0)
             axes.set_title(title, loc="left", x=-0.33, fontsize=10)
         column[-1, 0].set_xlabel("updates later than left alone")
+        when = ("frozen from the start", f"frozen from update {config['freeze_from']} on")
+        legend_of(
+            figure,
+            [replace(mark, label=label) for mark, label in zip(EARLY_AND_LATE.values(), when, strict=True)],
+            ncols=2,
+        )
     return figure
 
 
