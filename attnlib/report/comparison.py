@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,11 @@ class Comparison:
             ``difference``, second minus first, and ``low`` and ``high``, its interval of 95 %.
         paired: whether both judged the same sentences, which makes intervals narrower.
         alone: names of the heads that only one of the analyses has.
+        terms: one for each term of each head that both have: ``kind``, ``layer``, ``head``, ``term``, its
+            covariance share in the ``first`` and in the ``second``, and the ``difference``.
+        effects: the same of how far attention moves when a ``part`` of one ``side`` is replaced in one
+            ``way``; empty unless both were made with interventions. Neither terms nor effects are kept by
+            blocks of sentences, so their differences have no intervals.
         fitted: on how many samples the components of the first and of the second were fitted.
         apart: options of :data:`MADE_BY` in which the two differ.
 
@@ -58,6 +63,8 @@ class Comparison:
     paired: bool
     alone: tuple[str, ...] = ()
     _: KW_ONLY
+    terms: list[dict] = field(default_factory=list)
+    effects: list[dict] = field(default_factory=list)
     fitted: tuple[int, int] = (0, 0)
     apart: tuple[str, ...] = ()
 
@@ -108,7 +115,27 @@ class Comparison:
         Raises:
             BadInput: pandas is not installed.
         """
-        frame = library("pandas").DataFrame(self.rows)
+        return self._frame(self.rows)
+
+    def terms_table(self) -> "DataFrame":
+        """Return the differences of the nine terms, :attr:`terms`, as :meth:`table` does."""
+        return self._frame(self.terms)
+
+    def effects_table(self) -> "DataFrame":
+        """Return the differences of effects, :attr:`effects`, as :meth:`table` does.
+
+        Raises:
+            BadInput: pandas is not installed, or an analysis was made without interventions.
+        """
+        if not self.effects:
+            raise BadInput(
+                "these analyses have no interventions in common: make both with "
+                "analyse(..., interventions=True)"
+            )
+        return self._frame(self.effects)
+
+    def _frame(self, rows: list[dict]) -> "DataFrame":
+        frame = library("pandas").DataFrame(rows)
         frame.attrs["notes"] = self.notes
         return frame
 
@@ -141,7 +168,8 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         second: the same of another model, or of another checkpoint.
 
     Returns:
-        A row for each measure of each head that both have.
+        Shares and rebuilt attention of each head that both have, with intervals. Beside them are the nine
+        terms and, where both analyses were made with interventions, the effects of replacing a part.
 
     Raises:
         BadInput: the analyses have no head in common, were made without blocks, or by two methods of fitting.
@@ -174,6 +202,10 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         rows=rows,
         paired=paired,
         alone=tuple(_names([*in_first_alone, *in_second_alone])),
+        terms=_differences(first.terms, second.terms, by=("term",), of="covariance_share"),
+        effects=_differences(
+            first.interventions, second.interventions, by=("way", "side", "part"), of="moved"
+        ),
         fitted=(first.fitted, second.fitted),
         apart=_differing_options(first, second),
     )
@@ -245,6 +277,29 @@ def _rows_of_head(head: Head, first: dict, second: dict, *, intervals: _Interval
             "high": float(middle + half_width),
         }
         rows.append(head.columns | differences)
+    return rows
+
+
+def _differences(
+    first: Iterable[dict], second: Iterable[dict], *, by: tuple[str, ...], of: str
+) -> list[dict]:
+    """Return one quantity of two tables side by side, for each head and value of some columns in both.
+
+    Args:
+        first: rows of the first analysis.
+        second: rows of the second.
+        by: the columns that, with the head's, name a row.
+        of: the column with the quantity.
+    """
+    names = ("kind", "layer", "head", *by)
+    quantities = {tuple(row[name] for name in names): row[of] for row in second}
+    rows = []
+    for row in first:
+        named = {name: row[name] for name in names}
+        key = tuple(named.values())
+        if key in quantities:
+            values = {"first": row[of], "second": quantities[key], "difference": quantities[key] - row[of]}
+            rows.append(named | values)
     return rows
 
 

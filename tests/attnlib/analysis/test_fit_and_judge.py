@@ -567,6 +567,9 @@ def test_words_that_were_not_fitted_on_move_no_share():
 BATCHES = range(25)
 
 
+EFFECT = ("head", "way", "side", "part")
+
+
 def toy(altered=0.0, kinds=("cross",)):
     """Its second head asks for something else the more it is altered."""
     made = Toy(kinds, bias=True)
@@ -598,6 +601,32 @@ def test_only_a_head_that_was_altered_differs(first, second):
     assert [(row["first"], row["second"]) for row in comparison.rows] == expected
     for row, other in zip(comparison.rows, back.rows, strict=True):
         assert row["low"] <= row["high"] == pytest.approx(-other["low"])
+
+
+def test_each_of_the_nine_terms_is_compared(first, second):
+    shares = [[row["covariance_share"] for row in analysis.terms] for analysis in (first, second)]
+    compared = compare(first, second).terms
+    assert [(row["first"], row["second"]) for row in compared] == list(zip(*shares, strict=True))
+    assert {row["term"] for row in compared if abs(row["difference"]) > 0.01 and row["head"] == 1}
+
+
+def test_effects_are_compared_by_way_side_and_part():
+    analyses = [analyse(Stream(toy(altered), BATCHES), interventions=True) for altered in (0.0, 3.0)]
+    moved = [{tuple(row[n] for n in EFFECT): row["moved"] for row in a.interventions} for a in analyses]
+    effects = {
+        tuple(row[n] for n in EFFECT): row for row in compare(*analyses).effects_table().to_dict("records")
+    }
+    assert effects.keys() == moved[0].keys()
+    for key, row in effects.items():
+        assert row["difference"] == moved[1][key] - moved[0][key]
+
+
+def test_effects_that_one_analysis_lacks_are_refused(first):
+    with_effects = analyse(Stream(toy(), BATCHES), interventions=True)
+    message = (
+        "these analyses have no interventions in common: make both with analyse(..., interventions=True)"
+    )
+    assert_refused(compare(first, with_effects).effects_table, message)
 
 
 def test_the_same_sentences_narrow_the_interval_of_a_small_change(first):
