@@ -168,8 +168,8 @@ def compare(first: Analysis, second: Analysis) -> Comparison:
         second: the same of another model, or of another checkpoint.
 
     Returns:
-        Shares and rebuilt attention of each head that both have, with intervals. Beside them are the nine
-        terms and, where both analyses were made with interventions, the effects of replacing a part.
+        Shares and rebuilt attention of each head that both have, with intervals. The nine terms come with
+        them and, where both analyses were made with interventions, the effects of replacing a part.
 
     Raises:
         BadInput: the analyses have no head in common, were made without blocks, or by two methods of fitting.

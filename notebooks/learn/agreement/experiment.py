@@ -909,7 +909,7 @@ PROFILES = {
         embedding_width=300, learning_rate=1e-3, steps=4_000, translation_steps=0, pieces=8_000,
         training_part=1,
         doubled=("sst", "sst_as_text"),
-        # Networks are not kept: seeds 0 and 1 were trained once more for it. Of SST the others are the second group.
+        # Networks are not kept: seeds 0 and 1 were trained once more. On SST the others are the second group.
         salient=("sst", "sms_spam", "ag_news", "twenty_newsgroups"), salient_seeds=(0, 1, 4, 5, 6, 7),
     ),
     "tiny": Config(

@@ -52,7 +52,9 @@ def vector_or_attention(result: Result) -> Figure:
             name, right, above = where
             axes.text(right * lengths[-1], above * held[-1], name, color=colour, ha="right", fontsize=9.5)
         name_ends(axes, ends, lengths[-1], closest=0.06 * held[-1])
-        axes.set_title("With one vector the bits reach a most;\nwith attention nearly all arrive", loc="left")
+        axes.set_title(
+            "With one vector the bits reach a maximum;\nwith attention nearly all arrive", loc="left"
+        )
         axes.set_xlabel("words of the sentence")
         axes.set_ylabel("bits of the sentence that arrive")
         axes.set_xlim(right=1.12 * lengths[-1])

@@ -192,8 +192,8 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=("number_words", "dates", "multi30k_en_fr"), seeds=5, digits=7, n_train=20_000, judged=1_000, width=128,
-        steps=4_000, learning_rate=2e-3, samples=500,
+        task=("number_words", "dates", "multi30k_en_fr"), seeds=5, digits=7, n_train=20_000, judged=1_000,
+        width=128, steps=4_000, learning_rate=2e-3, samples=500,
     ),
     "tiny": Config(
         task=("number_words", "dates"), seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3,

@@ -339,7 +339,9 @@ def test_a_variant_trained_longer_has_twice_the_updates_of_its_own_name():
     config = tiny("variants", variant=("authors_defaults",), longer=("authors_defaults",))
     short, longer = experiment.varied_specs(config)
     assert longer.resolved.steps == 2 * short.resolved.steps
-    named = [experiment.names_of(spec, experiment.longer_specs(config))["variant"] for spec in (short, longer)]
+    named = [
+        experiment.names_of(spec, experiment.longer_specs(config))["variant"] for spec in (short, longer)
+    ]
     assert named == ["authors_defaults", "authors_defaults_longer"]
 
 
