@@ -438,16 +438,20 @@ def values(config: Config, tables: dict[str, Table]) -> dict:
     along_dial = keyed(tables["along_dial"], "dial.along.{side}.{part}.{quantity}")
     dial_ends = keyed(tables["dial_ends"], "dial.ends.{side}.{part}.{quantity}")
     leads = keyed(tables["dial_leads"], "dial.leads.{task}.{side}.{quantity}")
-    without = {"by_family": {}, "dial.leads": {}}
-    return view(without, _without_dial(), counts, of_family, along_dial, dial_ends, leads, *keys)
+    return view({"by_family": {}}, _without_dial(), counts, of_family, along_dial, dial_ends, leads, *keys)
 
 
 def _without_dial() -> dict[str, Interval]:
-    """Return what is at the keys of changes along the dial where no network is on it."""
-    return {
+    """Return what is at the keys of the dial where no network is on it."""
+    changes = {
         f"dial.{change}.{side}.{part}.{effect}": interval_of()
         for change, side, part, effect in product(("along", "ends"), FACTOR_SIDES, STATE_PARTS, EFFECTS)
     }
+    leads = {
+        f"dial.leads.{task}.{side}.{effect}": interval_of()
+        for task, side, effect in product(DIAL, FACTOR_SIDES, EFFECTS)
+    }
+    return changes | leads
 
 
 def _networks_of(estimates: Table, chosen: str) -> int:

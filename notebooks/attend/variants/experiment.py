@@ -166,7 +166,9 @@ PROFILES = {
         scale="paper", seeds=3, fit_samples=25_000, longer=("authors_defaults",),
         further=(DIAL_TASK, "multi30k_en_fr"), after=(50,),
     ),
-    "tiny": Config(seeds=1, after=(50,), width=8, steps=3, fit_samples=100),
+    "tiny": Config(
+        seeds=1, longer=("authors_defaults",), after=(50,), width=8, steps=3, fit_samples=100,
+    ),
 }  # fmt: skip
 
 

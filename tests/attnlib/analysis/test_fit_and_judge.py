@@ -610,7 +610,7 @@ def test_each_of_the_nine_terms_is_compared(first, second):
     assert {row["term"] for row in compared if abs(row["difference"]) > 0.01 and row["head"] == 1}
 
 
-def test_effects_are_compared_by_way_side_and_part():
+def test_every_effect_is_compared():
     analyses = [analyse(Stream(toy(altered), BATCHES), interventions=True) for altered in (0.0, 3.0)]
     moved = [{tuple(row[n] for n in EFFECT): row["moved"] for row in a.interventions} for a in analyses]
     effects = {
