@@ -12,6 +12,7 @@ from notebooks.learn.steered_attention import experiment
 from notebooks.learn.steered_attention.experiment import GROUP, OUTCOME
 from notebooks.learn.steered_attention.trainings import steered_copying as steered
 from notebooks.shared.trainings import permutation_copying as copying
+from tests.notebooks.figure_builders import tiny
 
 TINY = {"length": 4, "width": 8, "batch_size": 8, "held_out": 8, "steps": 3, "every": 1, "seed": 3}
 
@@ -121,6 +122,21 @@ def test_a_push_to_a_drawn_position_is_at_the_due_one_as_often_as_said(push, cha
 def test_attention_is_pushed_in_the_updates_that_were_asked_for():
     settings = steered.Settings(**TINY, push="toward", push_from=4, push_for=2)
     assert [step for step in range(9) if steered.batch_of_update(settings, step).bias is not None] == [4, 5]
+
+
+def test_something_is_frozen_in_the_updates_that_were_asked_for():
+    settings = steered.Settings(**TINY, freeze="states", freeze_from=2, freeze_for=3)
+    frozen = [settings.frozen_at(step) for step in range(7)]
+    assert frozen == 2 * ["nothing"] + 3 * ["states"] + 2 * ["nothing"]
+
+
+def test_whatever_is_frozen_from_the_start_is_frozen_later_as_well():
+    runs = [
+        measurement.spec.resolved
+        for measurement in experiment.measurements(tiny("steered_attention", freeze_from=3))
+    ]
+    begins = {(run.freeze, run.freeze_from) for run in runs if run.freeze != "nothing"}
+    assert begins == {(freeze, start) for freeze in experiment.FROZEN for start in (0, 3)}
 
 
 def test_gold_attention_cannot_be_pushed():
